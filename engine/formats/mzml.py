@@ -105,7 +105,6 @@ class MzmlParser:
     level = 2
     """MS level of the spectra to read: 2 by default, 1 for `proteoscope.engine.formats.ms1_spectra`, 3 for reporter ions."""
     has_decimal_commas = False
-    is_divisible = False
     reads_noise = False
     """True if blocks include the noise of their spectra."""
 

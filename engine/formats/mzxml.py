@@ -70,7 +70,6 @@ class MzxmlParser:
     """
 
     has_decimal_commas = False
-    is_divisible = False
     level = 2
     """MS level of the spectra to read: 2 by default, 1 for `proteoscope.engine.formats.ms1_spectra`, 3 for reporter ions."""
 

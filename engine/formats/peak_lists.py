@@ -128,7 +128,6 @@ class _PeakListParser(ABC):
         True if a spectrum begins with a line of numbers, False if it begins with a word.
     """
 
-    is_divisible = False
     is_headed = False
     numbers: re.Pattern[bytes]
     """Regular expression of lines with decimal numbers; its group matches the numbers."""
@@ -208,7 +207,6 @@ class _PeakListParser(ABC):
 class MgfParser(_PeakListParser):
     """Parser of MGF files."""
 
-    is_divisible = True
     numbers = _MGF_NUMBERS
 
     def begin(self, block: Block) -> None:
@@ -240,7 +238,6 @@ class MgfParser(_PeakListParser):
 class Ms2Parser(_PeakListParser):
     """Parser of MS2 files."""
 
-    is_divisible = True
     numbers = _MS2_NUMBERS
 
     def cut(self, text: bytes) -> int:

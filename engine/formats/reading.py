@@ -18,7 +18,7 @@ from proteoscope.engine.escaped_names import escape_names, warn_escaped_names
 from proteoscope.engine.execution.resources import available_threads
 from proteoscope.engine.formats.numbers import COMMA_WARNING
 from proteoscope.engine.formats.recognition import recognise_as
-from proteoscope.engine.formats.sources import BLOCK_BYTES, Block, ByteSource, blocks
+from proteoscope.engine.formats.sources import Block, ByteSource, blocks
 from proteoscope.engine.formats.spectrum_blocks import (
     QUIET_REMARKS,
     SHOWN_ISSUES,
@@ -40,7 +40,6 @@ __all__ = ["FileState", "check_proportions", "create_parser", "mapped_blocks", "
 T = TypeVar("T")
 
 _WAIT_SECONDS = 0.1
-_MINIMUM_BLOCK_BYTES, _BLOCKS_OF_THREAD = 1 << 18, 3
 
 _WIDE_WINDOW = 5.0
 """Maximum width of isolation windows for single peptides, Th; runs that repeat the same wider windows are data-independent (DIA)."""
@@ -353,18 +352,7 @@ def parse_blocks(
     centroid : bool or str
         Treatment of spectra in profile mode (see `read_spectra`).
     """
-    # Small blocks, so that all threads have some; a gzipped file is decompressed by one thread anyway.
-    size = min(BLOCK_BYTES, max(_MINIMUM_BLOCK_BYTES, source.size // (_BLOCKS_OF_THREAD * n_threads)))
-    return mapped_blocks(
-        source,
-        parser.cut,
-        parser.begin,
-        lambda block: parser.parse(block, centroid),
-        pool,
-        n_threads,
-        progress,
-        next_size=size if parser.is_divisible and not source.is_gzip else 0,
-    )
+    return mapped_blocks(source, parser.cut, parser.begin, lambda block: parser.parse(block, centroid), pool, n_threads, progress)
 
 
 def mapped_blocks(
@@ -375,8 +363,6 @@ def mapped_blocks(
     pool: ThreadPoolExecutor,
     n_threads: int,
     progress: Progress,
-    *,
-    next_size: int = 0,
 ) -> Iterator[tuple[T, int]]:
     """Apply a function to the blocks of a file in the threads of a pool; yield the results in file order, with the size of each block.
 
@@ -399,9 +385,6 @@ def mapped_blocks(
         Number of threads of the pool.
     progress : Progress
         Progress, which is checked for cancellation.
-    next_size : int
-        Size of the blocks in bytes (see `proteoscope.engine.formats.sources.blocks`). The first block, which `begin` receives, has the
-        usual size, so that its result does not depend on `next_size`; it is divided before it is parsed.
 
     Yields
     ------
@@ -411,10 +394,10 @@ def mapped_blocks(
         Number of bytes of the file that were used for the block.
     """
     waiting: deque[tuple[Future[T], int]] = deque()
-    for block in blocks(source, cut, next_size=next_size):
+    for block in blocks(source, cut):
         if block.is_first:
             begin(block)
-        waiting.extend((pool.submit(parse, part), part.consumed) for part in block.divided(cut, next_size))
+        waiting.append((pool.submit(parse, block), block.consumed))
         while len(waiting) > (0 if block.is_first and source.is_gzip else n_threads + 1):
             yield _next_result(waiting, progress)
         progress.check()

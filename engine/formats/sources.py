@@ -19,7 +19,6 @@ BLOCK_BYTES = 2 << 20
 MAXIMUM_RECORD_BYTES = 64 << 20
 """Maximum size of a record; a spectrum of two million points takes 43 MB as base64 of uncompressed doubles."""
 _COMPRESSED_BYTES = 1 << 16
-_END_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 DATA_FOLDERS = {
     ".d": ("a Bruker or Agilent run", "Convert it to mzML with msconvert (ProteoWizard)"),
@@ -112,21 +111,6 @@ class ByteSource:
         del self._unpacked[:n]
         return data
 
-    def next_end(self, cut: Callable[[bytes], int], n: int) -> int:
-        """Return the number of next bytes up to the end of the last record in the next `n` bytes, without reading all of them.
-
-        It is 0 if no record ends in the last 64 KB of these bytes, if fewer bytes remain, or if the file is compressed.
-        """
-        if self._unpacker is not None or self._unpacked or n < _END_BYTES or self.size - self.consumed < n:
-            return 0
-        try:
-            self._file.seek(self.consumed + n - _END_BYTES)
-            end = cut(self._file.read(_END_BYTES) or b"")
-            self._file.seek(self.consumed)
-        except OSError:
-            return 0  # reading reports it
-        return n - _END_BYTES + end if end else 0
-
     def _plain_bytes(self, n: int) -> bytes:
         """Return the next bytes of an uncompressed file without copying them."""
         chunk = b"" if self._finished else self._file_bytes(n)
@@ -207,14 +191,6 @@ class Block:
     is_last: bool
     consumed: int
 
-    def divided(self, cut: Callable[[bytes], int], size: int) -> Iterator[Block]:
-        """Yield consecutive parts of about `size` bytes, which end where `cut` finds the end of a record; with 0, yield the block."""
-        at, is_first = 0, self.is_first
-        while size and len(self.text) - at > 2 * size and (end := cut(self.text[at : at + size])):
-            yield Block(self.text[at : at + end], self.start + at, is_first, False, 0)
-            at, is_first = at + end, False
-        yield Block(self.text[at:], self.start + at, is_first, self.is_last, self.consumed)
-
 
 def blocks(
     source: ByteSource,
@@ -222,7 +198,6 @@ def blocks(
     size: int = BLOCK_BYTES,
     *,
     maximum_bytes: int = MAXIMUM_RECORD_BYTES,
-    next_size: int = 0,
 ) -> Iterator[Block]:
     """Split a file into blocks of about `size` bytes.
 
@@ -236,8 +211,6 @@ def blocks(
         Size of a block in bytes.
     maximum_bytes : int
         Maximum size of a block in bytes.
-    next_size : int
-        Size of the blocks after the first in bytes, if `cut` needs only the end of a text; by default, they have `size` bytes.
 
     Yields
     ------
@@ -251,16 +224,13 @@ def blocks(
     """
     carried, start, consumed_before, is_first = b"", 0, 0, True
     while True:
-        n_known = 0
-        if next_size and not is_first:
-            size, n_known = next_size, source.next_end(cut, next_size)
-        chunk = source.read(n_known or max(size, len(carried)))
+        chunk = source.read(max(size, len(carried)))
         consumed, consumed_before = source.consumed - consumed_before, source.consumed
         if not chunk:
             yield Block(carried, start, is_first, True, consumed)
             return
         text = carried + chunk if carried else chunk
-        end = len(text) if len(chunk) == n_known else cut(text)  # a known end saves copies of the text
+        end = cut(text)
         carried = text[end:]
         if end:
             yield Block(text[:end], start, is_first, False, consumed)

@@ -537,12 +537,9 @@ class SpectrumParser(Protocol):
         True if spectra of negative ions are read.
     has_decimal_commas : bool
         True if the numbers of the file have decimal commas; valid after `begin`.
-    is_divisible : bool
-        True if the results do not depend on where `cut` divides the file, and if `cut` needs only the end of a text.
     """
 
     takes_negative: bool
-    is_divisible: bool
     has_decimal_commas: bool
 
     def begin(self, block: Block) -> None:

@@ -195,8 +195,6 @@ def test_reading_progress_counts_every_byte(written: Callable[..., Path], make: 
 
 def test_cancel_stops_reading_at_the_next_block(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (5000,))
-    monkeypatch.setattr("proteoscope.engine.formats.reading._MINIMUM_BLOCK_BYTES", 4000)
-    monkeypatch.setattr("proteoscope.engine.formats.reading._BLOCKS_OF_THREAD", 1000)
     path = written(MGF * 2000)
     whole, cancelled = CancelCheckProgress(), CancelCheckProgress(7)
     read_spectra([path], threads=2, progress=whole)

@@ -200,14 +200,12 @@ def test_mgf_spectra_do_not_depend_on_block_size(written: Callable[..., Path], e
         body = ["BEGIN IONS", f"TITLE=spectrum {k}", "PEPMASS=400.5", "CHARGE=2+", *(f"{m} {m}" for m in range(100, 100 + k % 7))]
         spectra += [*body, *["BEGIN IONSX"] * (k % 11 == 0), *["END IONS"] * (k % 13 != 0), *["", "a lost line"] * (k % 17 == 0), ""]
     path, results = written(end.join(spectra)), []
-    for first, later in ((1 << 21, 1 << 18), (1000, 300)):
-        monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (first,))
-        monkeypatch.setattr("proteoscope.engine.formats.reading._MINIMUM_BLOCK_BYTES", later)
-        monkeypatch.setattr("proteoscope.engine.formats.sources._END_BYTES", later // 2)
+    for size in (1 << 21, 1000, 300):
+        monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (size,))
         progress = RecordingProgress(Progress())
         read = read_spectra([path], progress=progress, threads=16)
         results.append((read.identifier, read.index.tolist(), read.offsets.tolist(), read.mz.tolist(), progress.messages))
-    assert results[0] == results[1]
+    assert results[0] == results[1] == results[2]
     assert len(results[0][0]) == sum(k % 11 > 0 and k % 13 > 0 for k in range(300))
 
 
