@@ -112,21 +112,19 @@ class TimedGpu(CudaGpu):
         if self.events is None:
             super().launch(*arguments, **options)
             return
-        begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
-        begin.record(arguments[5])
+        begin = self.record(arguments[5], is_timed=True)
         super().launch(*arguments, **options)
-        end.record(arguments[5])
-        self.events.append((begin, end))
+        self.events.append((begin, self.record(arguments[5], is_timed=True)))
 
     def kernel_milliseconds(self) -> float:
         """Return the milliseconds from the start of the first recorded kernel to the end of the last one."""
         assert self.events
-        since = [[self._cupy.cuda.get_elapsed_time(self.events[0][0], event) for event in pair] for pair in self.events]
-        return float(max(end for _, end in since) - min(begin for begin, _ in since))
+        since = [[self.seconds_between(self.events[0][0], event) for event in pair] for pair in self.events]
+        return 1e3 * (max(end for _, end in since) - min(begin for begin, _ in since))
 
     def clock(self) -> float:
         """Return the maximum cycles per second."""
-        return float(self._device.attributes["ClockRate"]) * 1e3
+        return self.clock_rate() * 1e3
 
 
 def score(search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], out: NDArray[np.int32]) -> float:

@@ -192,12 +192,12 @@ def attributes(device: CudaGpu, shape: GapsMisShape) -> dict[str, Any]:
     """Return attributes of the kernel that was compiled last for a shape."""
     for (_, _, kernel), (function, _) in reversed(device._functions.items()):
         if kernel == "align_reads":
-            used = int(function.num_regs)
+            shared, local, used = (device.function_attribute(function, number) for number in (1, 3, 4))
             blocks = 65_536 // (-(-used // 8) * 8 * shape.threads)
             return {
                 "registers": used,
-                "local_bytes": int(function.local_size_bytes),
-                "static_shared": int(function.shared_size_bytes),
+                "local_bytes": local,
+                "static_shared": shared,
                 "blocks": blocks,
             }
     return {}

@@ -3,9 +3,6 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import suppress
-from importlib import import_module
-from importlib.util import find_spec
 
 from proteoscope.engine.execution.cost.calibration_store import stored_calibration
 from proteoscope.engine.execution.devices import Device, begin_contexts, forget_gpus, gpus, resolve_device
@@ -55,9 +52,6 @@ class DeviceLookup:
             self.requested = "cpu"
         self._device.set_result(device)
         begin_contexts(device)
-        if device.numbers and find_spec("cupy") is not None:
-            with suppress(Exception):  # opening the GPU reports the error
-                import_module("cupy")  # takes a second, while files are read
 
     def _resolve(self) -> Device:
         self._is_resolved = True

@@ -1,5 +1,6 @@
 from . import alignment as alignment
 from . import analyses as analyses
+from . import compiled as compiled
 from . import digestion as digestion
 from . import driver as driver
 from . import fragment_index as fragment_index

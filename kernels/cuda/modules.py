@@ -1,29 +1,29 @@
-"""Interface between launchers of kernels and a GPU: buffers, streams, and kernels that are compiled once per device.
-
-CuPy is imported when the first GPU is opened, since importing it would slow the start of the command line.
-"""
+"""Interface between launchers of kernels and a GPU: buffers, streams, and kernels that are loaded once per device."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from hashlib import sha256
-from importlib.resources import files
-from pathlib import Path
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import addressof, byref, c_float, c_int, c_size_t, c_uint8, c_uint64, c_void_p, create_string_buffer
+from functools import lru_cache, partial
+from itertools import accumulate, repeat
 from threading import Lock
-from types import TracebackType
 from typing import Any, Protocol
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.kernels.cuda.compiled import machine_code
+from proteoscope.kernels.cuda.driver import Attribute, Context, Handle
 from proteoscope.kernels.cuda.rates import USUAL_RATES, GpuRates
 from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError
 
-__all__ = ["COMPILER_OPTIONS", "CudaGpu", "Gpu", "header_options", "open_gpu", "source", "struct"]
+__all__ = ["CudaGpu", "Gpu", "open_gpu", "struct"]
 
-COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
-"""Options of the compiler; fused multiply-adds are off, since they round differently from the kernels of the CPU."""
+_UNLIMITED = (1 << 64) - 1
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+_WITHOUT_TIME = 2  # CU_EVENT_DISABLE_TIMING
 
 
 class Gpu(Device, Protocol):
@@ -101,22 +101,6 @@ class Gpu(Device, Protocol):
         """Wait until all commands on a stream are complete; raise DeviceError for errors in them."""
 
 
-def source(file: str) -> str:
-    """Return the text of a `.cu` or `.cuh` file of this package."""
-    return (files(__package__) / file).read_text(encoding="utf-8")
-
-
-@lru_cache
-def header_options() -> tuple[str, ...]:
-    """Return the compiler options with which source files find the headers of this package.
-
-    They include a digest of the headers, since CuPy's cache depends only on the text of a source file and the options.
-    """
-    folder = Path(str(files(__package__)))
-    digest = sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.cuh")))).hexdigest()
-    return f"-I{folder}", f"-DHEADERS_{digest[:16]}"
-
-
 def struct(gpu: Gpu, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[np.void]:
     """Return a struct for a kernel as a zero-dimensional array.
 
@@ -130,132 +114,182 @@ def struct(gpu: Gpu, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[np
     return made
 
 
-class _CudaErrors:
-    """Context manager that converts errors of CuPy to errors of this module, with little overhead, since short searches use it often."""
+class _Buffer:
+    """Buffer in device memory, which is freed with this object.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    Attributes
+    ----------
+    pointer
+        Address on the device.
+    content
+        The address as an argument of a kernel.
+    """
 
-    def __enter__(self) -> None:
-        pass
+    __slots__ = ("_free", "content", "pointer")
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is None:
-            return
-        import cupy  # optional, and slow to import: only searches on a GPU need it
-        from cupy.cuda import compiler  # optional, and slow to import: only searches on a GPU need it
+    def __init__(self, pointer: int, free: Callable[[int], None]) -> None:
+        self.pointer, self.content, self._free = pointer, pointer.to_bytes(8, sys.byteorder), free
 
-        if isinstance(error, cupy.cuda.memory.OutOfMemoryError):
-            raise DeviceMemoryError(f"{self._name} does not have enough free memory: {error}") from error
-        if isinstance(error, compiler.CompileException):
-            raise DeviceError(f"a kernel does not compile for {self._name}:\n{error}") from error
-        if isinstance(error, cupy.cuda.runtime.CUDARuntimeError | cupy.cuda.driver.CUDADriverError):
-            is_memory = "MemoryAllocation" in str(error) or "OUT_OF_MEMORY" in str(error)
-            raise (DeviceMemoryError if is_memory else DeviceError)(f"{self._name} failed: {error}") from error
+    def __del__(self) -> None:
+        self._free(self.pointer)
 
 
 class CudaGpu:
-    """GPU with a CUDA device number, accessed through CuPy."""
+    """GPU with a CUDA device number.
+
+    Buffers come from the driver's pool of the device, which retains freed memory. The pool orders allocations by a stream that has no other
+    commands, so that memory is available as soon as a buffer exists.
+    """
 
     kernels = "cuda"
     is_processor = False
 
     def __init__(self, number: int) -> None:
-        import cupy  # optional, and slow to import: only searches on a GPU need it
-
-        self._cupy, self._modules = cupy, {}  # type: ignore[var-annotated]
+        self._context = context = Context(number)
+        self.name, self.rates, self._cuda = context.name, USUAL_RATES, context.functions
+        self._modules: dict[tuple[str, tuple[str, ...]], Any] = {}
         self._functions: dict[tuple[str, tuple[str, ...], str], tuple[Any, int]] = {}
-        self._compiling, self._attributes = Lock(), dict[str, int]()
-        self.name = f"cuda:{number}"
-        self.rates = USUAL_RATES
-        self._errors = _CudaErrors(self.name)
-        with self._errors:
-            self._device = cupy.cuda.Device(number)
+        self._compiling, self._attributes, self._limit = Lock(), dict[int, int](), 0
+        self._sizes: dict[int, int] = {}  # bytes of each buffer by its address
+        self._unused_pinned: dict[int, list[int]] = {}  # addresses by size
+        self._pool = self._pool_stream = None
+        if self._attribute(Attribute.HAS_POOLS):
+            self._pool = context.create(self._cuda.cuDeviceGetDefaultMemPool, context.device)
+            self._pool_stream = self.stream()
+            self._retain(_UNLIMITED)
+            self.buffer(1)  # the first allocation takes 8 ms; GPUs are opened while files are read
 
     def limit_memory(self, n_bytes: int) -> None:
-        """Limit the total memory of buffers and of CuPy's pool, bytes; 0 for no limit."""
-        with self._errors, self._device:
-            pool = self._cupy.get_default_memory_pool()
+        """Limit the total memory of buffers, bytes; 0 for no limit."""
+        self._limit = n_bytes
+        if self._pool is not None:
+            self._retain(n_bytes or _UNLIMITED)
             if n_bytes:
-                pool.free_all_blocks()
-            pool.set_limit(size=n_bytes)
+                self._context.call(self._cuda.cuMemPoolTrimTo, self._pool, n_bytes)
+
+    def _retain(self, n_bytes: int) -> None:
+        """Let the pool retain at most `n_bytes` of memory without buffers."""
+        threshold = byref(c_uint64(n_bytes))
+        self._context.call(self._cuda.cuMemPoolSetAttribute, self._pool, Attribute.POOL_RELEASE_THRESHOLD, threshold)
+
+    def used_bytes(self) -> int:
+        """Return the total memory of buffers."""
+        return sum(list(self._sizes.values()))
 
     def free_bytes(self) -> int:
-        """Return the device memory that can be allocated now, including unused memory of CuPy's pool, within the limit."""
-        with self._errors, self._device:
-            pool = self._cupy.get_default_memory_pool()
-            free, _ = self._cupy.cuda.runtime.memGetInfo()
-            limit, free = int(pool.get_limit()), int(free) + int(pool.free_bytes())
-            return min(free, max(0, limit - int(pool.used_bytes()))) if limit else free
+        """Return the device memory that can be allocated now, including unused memory of the pool, within the limit."""
+        if self._pool_stream is not None:
+            self.wait(self._pool_stream)  # for the end of earlier buffers
+        free, total = c_size_t(), c_size_t()
+        self._context.call(self._cuda.cuMemGetInfo_v2, byref(free), byref(total))
+        result = free.value
+        if self._pool is not None:
+            reserved, used = c_uint64(), c_uint64()
+            for attribute, value in ((Attribute.POOL_RESERVED_BYTES, reserved), (Attribute.POOL_USED_BYTES, used)):
+                self._context.call(self._cuda.cuMemPoolGetAttribute, self._pool, attribute, byref(value))
+            result += max(0, reserved.value - used.value)
+        return min(result, max(0, self._limit - self.used_bytes())) if self._limit else result
 
     def maximum_shared_bytes(self) -> int:
         """Return the maximum shared memory of a block (see `Gpu`)."""
-        return self._attribute("MaxSharedMemoryPerBlockOptin")
+        return self._attribute(Attribute.SHARED_BYTES)
 
     def compute_capability(self) -> int:
         """Return ten times the compute capability (see `Gpu`)."""
-        with self._errors:
-            return int(self._device.compute_capability)
+        return 10 * self._attribute(Attribute.CAPABILITY_MAJOR) + self._attribute(Attribute.CAPABILITY_MINOR)
 
     def multiprocessors(self) -> int:
         """Return the number of multiprocessors (see `Gpu`)."""
-        return self._attribute("MultiProcessorCount")
+        return self._attribute(Attribute.MULTIPROCESSORS)
 
-    def _attribute(self, name: str) -> int:
+    def clock_rate(self) -> int:
+        """Return the maximum clock in kHz."""
+        return self._attribute(Attribute.CLOCK_RATE)
+
+    def _attribute(self, number: int) -> int:
         """Return a device attribute, cached, since it is needed for launches that take microseconds."""
-        if name not in self._attributes:
-            with self._errors:
-                self._attributes[name] = int(self._device.attributes[name])
-        return self._attributes[name]
+        if number not in self._attributes:
+            self._attributes[number] = self._context.attribute(number)
+        return self._attributes[number]
 
     def buffer(self, n_bytes: int) -> Any:
         """Return a buffer in device memory (see `Gpu`)."""
-        with self._errors, self._device:
-            return self._cupy.empty(max(16, n_bytes), np.uint8)
+        size, cuda = max(16, n_bytes), self._cuda
+        if self._limit and self.used_bytes() + size > self._limit:
+            raise DeviceMemoryError(f"{self.name} may use {self._limit} bytes, too few for another {size}")
+        if self._pool_stream is None:
+            pointer = self._context.create(cuda.cuMemAlloc_v2, size, kind=c_uint64)
+        else:
+            allocate = partial(self._context.create, cuda.cuMemAllocAsync, size, self._pool_stream.value, kind=c_uint64)
+            try:
+                pointer = allocate()
+            except DeviceMemoryError:
+                self.wait(self._pool_stream)
+                self._context.call(cuda.cuMemPoolTrimTo, self._pool, 0)
+                pointer = allocate()
+            self.wait(self._pool_stream)
+        self._sizes[pointer] = size
+        return _Buffer(pointer, self._free)
+
+    def _free(self, pointer: int) -> None:
+        self._sizes.pop(pointer, None)
+        if self._pool_stream is None:
+            self._context.attempt(self._cuda.cuMemFree_v2, pointer)
+        else:
+            self._context.attempt(self._cuda.cuMemFreeAsync, pointer, self._pool_stream.value)
 
     def address(self, buffer: Any) -> int:
         """Return the address of a buffer (see `Gpu`)."""
-        return int(buffer.data.ptr)
+        return int(buffer.pointer)
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         """Return pinned host memory (see `Gpu`)."""
-        with self._errors, self._device:
-            memory = self._cupy.cuda.alloc_pinned_memory(max(16, n_bytes))
-            return np.frombuffer(memory, np.uint8, max(16, n_bytes))
+        size = 1 << (max(16, n_bytes) - 1).bit_length()
+        unused = self._unused_pinned.setdefault(size, [])
+        try:
+            pointer = unused.pop()
+        except IndexError:
+            pointer = self._context.create(self._cuda.cuMemHostAlloc, size, 0)
+        memory = (c_uint8 * size).from_address(pointer)
+        finalize(memory, unused.append, pointer).atexit = False
+        return np.frombuffer(memoryview(memory), np.uint8, max(16, n_bytes))
 
     def stream(self, *, is_urgent: bool = False) -> Any:
         """Return a new stream (see `Gpu`)."""
-        with self._errors, self._device:
-            return self._cupy.cuda.Stream(non_blocking=True, priority=-1 if is_urgent else 0)
+        stream = self._context.create(self._cuda.cuStreamCreateWithPriority, _NON_BLOCKING, -1 if is_urgent else 0)
+        return Handle(stream, partial(self._context.attempt, self._cuda.cuStreamDestroy_v2))
 
-    def record(self, stream: Any) -> Any:
-        """Return an event on a stream (see `Gpu`)."""
-        with self._errors, self._device:
-            event = self._cupy.cuda.Event(disable_timing=True)
-            event.record(stream)
-            return event
+    def record(self, stream: Any, *, is_timed: bool = False) -> Any:
+        """Return an event on a stream (see `Gpu`); if `is_timed`, its time can be read."""
+        event = self._context.create(self._cuda.cuEventCreate, 0 if is_timed else _WITHOUT_TIME)
+        result = Handle(event, partial(self._context.attempt, self._cuda.cuEventDestroy_v2))
+        self._context.call(self._cuda.cuEventRecord, event, stream.value)
+        return result
 
     def wait_for(self, stream: Any, event: Any) -> None:
         """Let later commands on a stream wait for an event (see `Gpu`)."""
-        with self._errors, self._device:
-            stream.wait_event(event)
+        self._context.call(self._cuda.cuStreamWaitEvent, stream.value, event.value, 0)
+
+    def seconds_between(self, start: Any, stop: Any) -> float:
+        """Return the seconds between two timed events that have occurred."""
+        return float(self._context.create(self._cuda.cuEventElapsedTime, start.value, stop.value, kind=c_float)) / 1e3
 
     def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
         """Copy an array to a buffer (see `Gpu`)."""
         if values.nbytes:
-            with self._errors, self._device:
-                (buffer.data + offset).copy_from_host_async(values.ctypes.data, values.nbytes, stream)
+            place = buffer.pointer + offset
+            self._context.call(self._cuda.cuMemcpyHtoDAsync_v2, place, values.ctypes.data, values.nbytes, stream.value)
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
         """Copy bytes of a buffer to an array (see `Gpu`)."""
         if values.nbytes:
-            with self._errors, self._device:
-                (buffer.data + offset).copy_to_host_async(values.ctypes.data, values.nbytes, stream)
+            place = buffer.pointer + offset
+            self._context.call(self._cuda.cuMemcpyDtoHAsync_v2, values.ctypes.data, place, values.nbytes, stream.value)
 
     def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
         """Set the first bytes of a buffer to zero (see `Gpu`)."""
-        with self._errors, self._device:
-            buffer.data.memset_async(0, n_bytes, stream)
+        if n_bytes:
+            self._context.call(self._cuda.cuMemsetD8Async, buffer.pointer, 0, n_bytes, stream.value)
 
     def launch(
         self,
@@ -272,41 +306,48 @@ class CudaGpu:
         """Start a kernel (see `Gpu`)."""
         if blocks <= 0:
             return
-        with self._errors, self._device, stream:
-            function, workspace = self._functions.get((file, defines, kernel)) or self._compiled(file, defines, kernel)
-            if shared_bytes > workspace:  # more than 48 KB with the static part must be requested
-                function.max_dynamic_shared_size_bytes = shared_bytes
-                self._functions[file, defines, kernel] = function, shared_bytes
-            function((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)
+        function, workspace = self._functions.get((file, defines, kernel)) or self._compiled(file, defines, kernel)
+        if shared_bytes > workspace:  # more than 48 KB with the static part must be requested
+            self._context.call(self._cuda.cuFuncSetAttribute, function, Attribute.FUNCTION_SHARED_BYTES, shared_bytes)
+            self._functions[file, defines, kernel] = function, shared_bytes
+        # The driver copies the arguments; their addresses suit every type.
+        contents = [argument.content if isinstance(argument, _Buffer) else argument.tobytes() for argument in arguments]
+        sizes = [-(-len(content) // 16) * 16 for content in contents]
+        memory = create_string_buffer(b"".join(map(bytes.ljust, contents, sizes, repeat(b"\0"))))
+        places = (c_void_p * (len(sizes) + 1))(*accumulate(sizes, initial=addressof(memory)))
+        self._context.call(self._cuda.cuLaunchKernel, function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream.value, places, None)
 
-    def compile(self, file: str, defines: tuple[str, ...]) -> None:
-        """Compile a source file with the given macros, unless it is cached, and cache it on disk; may be called from several threads.
+    def compile(self, file: str, defines: tuple[str, ...]) -> bytes:
+        """Return the machine code of a source file with the given macros, compiled unless it is cached; may be called from several threads.
 
         Raises
         ------
         DeviceError
             If the compilation fails.
         """
-        with self._errors, self._device:
-            self._module(file, defines).compile()
-
-    def _module(self, file: str, defines: tuple[str, ...]) -> Any:
-        options = (*COMPILER_OPTIONS, *header_options(), *(f"-D{define}" for define in defines))
-        return self._cupy.RawModule(code=source(file), options=options, backend="nvrtc")
+        try:
+            return machine_code(file, defines, self.compute_capability())
+        except DeviceError as error:
+            raise DeviceError(f"{self.name}: {error}") from error
 
     def _compiled(self, file: str, defines: tuple[str, ...], kernel: str) -> tuple[Any, int]:
         """Return a kernel and its maximum dynamic shared memory."""
+        context, cuda = self._context, self._cuda
         with self._compiling:  # other threads wait for the module instead of also compiling it
             if (file, defines) not in self._modules:
-                self._modules[file, defines] = self._module(file, defines)
-            function = self._modules[file, defines].get_function(kernel)
-            result = self._functions[file, defines, kernel] = function, function.max_dynamic_shared_size_bytes
+                self._modules[file, defines] = context.create(cuda.cuModuleLoadData, self.compile(file, defines))
+            function = context.create(cuda.cuModuleGetFunction, self._modules[file, defines], kernel.encode())
+            shared_bytes = self.function_attribute(function, Attribute.FUNCTION_SHARED_BYTES)
+            result = self._functions[file, defines, kernel] = function, shared_bytes
             return result
+
+    def function_attribute(self, function: Any, number: int) -> int:
+        """Return an attribute of a loaded kernel by its number in the driver's interface."""
+        return int(self._context.create(self._cuda.cuFuncGetAttribute, number, function, kind=c_int))
 
     def wait(self, stream: Any) -> None:
         """Wait until all commands on a stream are complete (see `Gpu`)."""
-        with self._errors, self._device:
-            stream.synchronize()
+        self._context.call(self._cuda.cuStreamSynchronize, stream.value)
 
 
 @lru_cache

@@ -2,7 +2,7 @@
 
 Source files are compiled with macros that depend on the task (symbols, columns of a warp, number type), so that not all variants are known
 in advance. `usual_forms.json` lists the variants that were compiled in searches of every kind, as recorded by `benchmarks/gpu_forms.py`. A
-missing variant is compiled when a search first needs it. CuPy caches compiled variants for this GPU and compiler.
+missing variant is compiled when a search first needs it. Compiled variants are cached (`proteoscope.kernels.cuda.compiled`).
 """
 
 from __future__ import annotations

@@ -39,42 +39,29 @@ class TimedGpu(CudaGpu):
         self._noted("transfer", stream, lambda: super(TimedGpu, self).download(values, buffer, stream, offset=offset))
 
     def _noted(self, name: str, stream: Any, call: Any) -> None:
-        import cupy  # optional, and slow to import: only searches on a GPU need it
-
         if not self.is_noting:
             call()
             return
-        with self._device:
-            start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-            start.record(stream)
-            call()
-            stop.record(stream)
-        self.events.append((name, start, stop))
+        start = self.record(stream, is_timed=True)
+        call()
+        self.events.append((name, start, self.record(stream, is_timed=True)))
 
     def kernel_seconds(self) -> dict[str, float]:
         """Return the seconds in each kernel since the events were last read, summed over streams."""
-        import cupy  # optional, and slow to import: only searches on a GPU need it
-
         seconds: dict[str, float] = {}
         for kernel, start, stop in self.events:
             if kernel != "transfer":
-                seconds[kernel] = seconds.get(kernel, 0.0) + cupy.cuda.get_elapsed_time(start, stop) / 1e3
+                seconds[kernel] = seconds.get(kernel, 0.0) + self.seconds_between(start, stop)
         self.events.clear()
         return {kernel: round(value, 6) for kernel, value in seconds.items()}
 
     def busy_seconds(self) -> tuple[float, float]:
         """Return the seconds with a running kernel, and the seconds with transfers only, since the events were last read."""
-        import cupy  # optional, and slow to import: only searches on a GPU need it
-
         if not self.events:
             return 0.0, 0.0
-        with self._device:
-            self._device.synchronize()
+        self._context.call(self._cuda.cuCtxSynchronize)
         base = self.events[0][1]
-        spans = [
-            (name, cupy.cuda.get_elapsed_time(base, start) / 1e3, cupy.cuda.get_elapsed_time(base, stop) / 1e3)
-            for name, start, stop in self.events
-        ]
+        spans = [(name, self.seconds_between(base, start), self.seconds_between(base, stop)) for name, start, stop in self.events]
         self.events.clear()
         of_kernels = _covered([(begin, end) for name, begin, end in spans if name != "transfer"])
         return of_kernels, _covered([(begin, end) for _, begin, end in spans]) - of_kernels

@@ -50,15 +50,11 @@ def test_gpu_fragment_index_equals_cpu_for_any_chunk_size(forms, threads, device
 
 
 def test_gpu_fragment_index_respects_the_memory_limit(device, monkeypatch):
-    import cupy
-
     work = random_fragment_search(530, HYPERSCORE, precursor=(500.0, 0.0), n_queries=500, n_peptides=300_000, most=1)
-    budget, pool, used = 60_000_000, cupy.get_default_memory_pool(), []
-    pool.free_all_blocks()
-    before, launch = pool.used_bytes(), device.launch
+    budget, used, before, launch = 60_000_000, [], device.used_bytes(), device.launch
 
     def noting(*arguments, **options):
-        used.append(pool.used_bytes() - before)
+        used.append(device.used_bytes() - before)
         launch(*arguments, **options)
 
     monkeypatch.setattr(device, "launch", noting)

@@ -13,6 +13,7 @@ from benchmarks.search_workload import peptides_of, preset, search_workload
 from proteoscope.kernels.cpu import candidates as cpu
 from proteoscope.kernels.cuda import scoring as cuda
 from proteoscope.kernels.cuda.modules import open_gpu
+from proteoscope.kernels.device import DeviceMemoryError
 from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import NOT_STOPPED, assert_same_hits, empty_hits, random_search, with_known_modifications
 from tests.shim.tuning import limited, tuned
@@ -103,8 +104,6 @@ def test_repeated_gpu_search_gives_the_same_bits(number):
 
 
 def test_gpu_search_equals_cpu_when_gpu_memory_is_nearly_full(number):
-    import cupy
-
     inputs = random_search(350, HYPERSCORE, n_queries=2000, n_peptides=400_000, most=1)
     spectra, queries, peptides, modifications, settings = inputs
     expected, actual = empty_hits(2000), empty_hits(2000)
@@ -112,39 +111,29 @@ def test_gpu_search_equals_cpu_when_gpu_memory_is_nearly_full(number):
     gpu = open_gpu(number)
     search = cuda.SpectrumSearch(gpu, peptides, modifications, settings)
     list(search.search_queries(spectra, queries, actual, 0, 2000))  # Streams and kernels allocate their memory now.
-    pool, actual = cupy.get_default_memory_pool(), empty_hits(2000)
-    pool.free_all_blocks()
-    held = []
-    try:
-        with cupy.cuda.Device(number):
-            step = 1 << 34
-            while step >= 1 << 20:  # Allocate all but less than a megabyte.
-                try:
-                    held.append(cupy.empty(step, np.uint8))
-                except cupy.cuda.memory.OutOfMemoryError:
-                    step //= 2
-            ends = list(search.search_queries(spectra, queries, actual, 0, 2000))
-    finally:
-        held.clear()
-        pool.free_all_blocks()
+    actual, held, step = empty_hits(2000), [], 1 << 34
+    while step >= 1 << 20:  # Allocate all but less than a megabyte.
+        try:
+            held.append(gpu.buffer(step))
+        except DeviceMemoryError:
+            step //= 2
+    ends = list(search.search_queries(spectra, queries, actual, 0, 2000))
+    held.clear()
     assert_same_hits(actual, expected)
     assert len(ends) > 2
 
 
 def test_gpu_search_loads_peptides_in_parts_to_limit_memory(number):
-    import cupy
-
     spectra, queries, peptides, modifications, settings = random_search(360, HYPERSCORE, n_queries=500, n_peptides=2_000_000, most=1)
     expected, actual = empty_hits(500), empty_hits(500)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 500, NOT_STOPPED)
-    budget, pool = 60_000_000, cupy.get_default_memory_pool()
-    pool.free_all_blocks()
-    before = pool.used_bytes()
-    kind, small = limited(cuda.SpectrumSearch, open_gpu(number), {"memory_bytes": budget})
+    budget, gpu = 60_000_000, open_gpu(number)
+    before = gpu.used_bytes()
+    kind, small = limited(cuda.SpectrumSearch, gpu, {"memory_bytes": budget})
     search = kind(small, peptides, modifications, settings)
     most = 0
     for _ in search.search_queries(spectra, queries, actual, 0, 500):
-        most = max(most, pool.used_bytes() - before)
+        most = max(most, gpu.used_bytes() - before)
     assert_same_hits(actual, expected)
     assert 0 < most <= budget
 
@@ -198,18 +187,16 @@ def test_search_on_all_devices_equals_cpu(requested, number, monkeypatch):
 
 
 def test_gpu_search_uses_at_most_the_given_memory(number):
-    import cupy
-
     spectra, queries, peptides, modifications, settings = random_search(370, HYPERSCORE, n_queries=500, n_peptides=2_000_000, most=1)
     expected, actual = empty_hits(500), empty_hits(500)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 500, NOT_STOPPED)
-    gpu, pool, budget = open_gpu(number), cupy.get_default_memory_pool(), 60_000_000
+    gpu, budget = open_gpu(number), 60_000_000
     gpu.limit_memory(budget)
     try:
         assert gpu.free_bytes() <= budget
         most = 0
         for _ in cuda.SpectrumSearch(gpu, peptides, modifications, settings).search_queries(spectra, queries, actual, 0, 500):
-            most = max(most, pool.total_bytes())
+            most = max(most, gpu.used_bytes())
     finally:
         gpu.limit_memory(0)
     assert_same_hits(actual, expected)

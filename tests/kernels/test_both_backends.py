@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from proteoscope.kernels import counts, score_kinds
-from proteoscope.kernels.cuda.modules import source
+from proteoscope.kernels.cuda.compiled import source
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("proteoscope.kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
@@ -257,7 +257,7 @@ def test_launchers_do_not_import_cupy():
                 modules = [name.name for name in node.names] if isinstance(node, ast.Import) else []
                 modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 importing += [entry.name for module in modules if module.split(".")[0] == "cupy"]
-    assert set(importing) == {"modules.py", "probe.py", "timing.py"}
+    assert set(importing) == {"compiled.py", "probe.py"}
 
 
 def test_names_in_kernel_docstrings_exist():

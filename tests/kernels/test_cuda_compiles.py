@@ -14,8 +14,8 @@ import pytest
 
 from proteoscope.kernels.cuda import probe
 from proteoscope.kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from proteoscope.kernels.cuda.compiled import COMPILER_OPTIONS, header_options, source
 from proteoscope.kernels.cuda.gapsmis_plan import EIGHT, FOUR, NARROW, WIDE
-from proteoscope.kernels.cuda.modules import COMPILER_OPTIONS, header_options, source
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from tests.shim.alignment_inputs import N_CODES, random_sequences, search_with
 from tests.shim.read_inputs import aligned

@@ -8,7 +8,7 @@ from threading import Lock
 import pytest
 
 from proteoscope.engine.jobs.progress import Cancelled
-from proteoscope.kernels.cuda.modules import source
+from proteoscope.kernels.cuda.compiled import source
 from proteoscope.kernels.cuda.precompile import compile_usual_forms, usual_forms
 from proteoscope.kernels.device import DeviceError
 from tests.kernels.test_cuda_compiles import LIBRARIES, compile_for

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cuda.modules import header_options, source
+from proteoscope.kernels.cuda.compiled import header_options, source
 from proteoscope.kernels.cuda.rates import USUAL_RATES
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 
@@ -197,6 +197,7 @@ class ShimGpu:
     ) -> None:
         if (file, defines) not in self._libraries:
             self._libraries[file, defines] = compiled(source(file), defines)
+        assert all(isinstance(argument, np.generic | np.ndarray) for argument in arguments), "the driver does not know types of Python"
         self.launched.append(kernel)
         self.defines.append(defines)
         self._lost |= self.n_launches == self.failing_launch

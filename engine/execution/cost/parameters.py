@@ -16,7 +16,7 @@ from proteoscope.engine.execution.workload import GpuShape
 __all__ = ["USUAL_START_SECONDS", "DeviceParameters", "KindCosts", "TransferCosts", "WorkSize"]
 
 USUAL_START_SECONDS = 0.9
-"""Assumed time to open a GPU that is not calibrated, s: importing CuPy and creating a context."""
+"""Assumed time to open a GPU that is not calibrated, s: loading the driver and creating a context."""
 _WORD = 4
 _WARP = 32
 _THREADS_OF_BLOCK = 256

@@ -410,7 +410,7 @@ def test_last_line_printed_by_gpu_probe_is_the_json_answer() -> None:
     assert answer["reason"] or answer["devices"]
 
 
-def test_cupy_is_not_imported_before_a_gpu_is_opened() -> None:
+def test_cupy_is_not_imported_before_a_kernel_is_compiled() -> None:
     code = "import sys, proteoscope.engine.execution.device_lookup, proteoscope.kernels.cuda.scoring; print('cupy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
