@@ -195,16 +195,14 @@ def main() -> int:
 
 def measured(opened_gpu: TimedGpu, work: FragmentInputs, budget: int | None, repeats: int, expected: Answer) -> dict[str, Any]:
     """Return figures of a GPU within a budget of memory."""
-    from cupy import get_default_memory_pool
-
-    get_default_memory_pool().free_all_blocks()
+    opened_gpu.release_unused()
     arrays = (*work.inputs[2:], work.form_mass, work.form_code)
     options = {"memory_bytes": budget} if budget else {}
     kind, given = limited(FragmentSearch, opened_gpu, options)
     index_seconds, search = median_seconds(lambda: built_on_gpu(kind(given, *arrays)), 3)
     on_gpu(search, work)
     seconds, hits = median_seconds(lambda: on_gpu(search, work), repeats)
-    megabytes = get_default_memory_pool().total_bytes() / 1e6
+    megabytes = opened_gpu.reserved_bytes() / 1e6
     kind, given = limited(FragmentSearch, opened_gpu, options | {"pairs_of_batch": 1 << 30})
     in_one = kind(given, *arrays)
     on_gpu(in_one, work)

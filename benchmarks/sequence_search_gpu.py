@@ -8,7 +8,7 @@ BLOSUM62, a gap of k residues costs 11 + k. The time is that of a whole call of 
 the GPU and the scores of all pairs, recomputed if they overflow, are returned. One JSON line for each figure:
 
 all
-    20 queries together, with the database on the GPU: the first call (with compilation, unless CuPy has cached the kernels on disk) and the
+    20 queries together, with the database on the GPU: the first call (with compilation, unless the kernels are cached on disk) and the
     next.
 single
     each query alone.
@@ -241,9 +241,7 @@ def measure_cold(device: int, database: SequenceDatabase, query: NDArray[np.int8
         program = COLD.format(data=str(data), device=device)
         for kernels in ("none", "on disk"):
             began = time.perf_counter()
-            subprocess.run(
-                [sys.executable, "-c", program], check=True, cwd=REPOSITORY, env={**os.environ, "CUPY_CACHE_DIR": f"{folder}/cupy"}
-            )
+            subprocess.run([sys.executable, "-c", program], check=True, cwd=REPOSITORY, env={**os.environ, "PROTEOSCOPE_CACHE": folder})
             emit("cold", length=len(query), compiled_kernels=kernels, seconds=round(time.perf_counter() - began, 2))
 
 

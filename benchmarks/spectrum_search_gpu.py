@@ -17,7 +17,7 @@ dense-large
 
 `seconds` of a GPU is the time of the scoring stage with all transfers and the packing of queries, with the dictionary already on the GPU;
 `dictionary_seconds` is the time to send it there; `kernel_seconds` is the time of the kernels alone, by the clock of the device, while
-nothing else runs. All are the median of the runs, after one that compiles. `device_megabytes` is the size of CuPy's pool at the end,
+nothing else runs. All are the median of the runs, after one that compiles. `device_megabytes` is the size of the driver's pool at the end,
 including freed memory. The dense workloads are searched once more with a budget of `memory_bytes` for the pool; `same_hits` is true if
 every hit and histogram is the same as without it. `same_top` is the share of queries whose best candidate has the same score as on the CPU
 (within 1e-5), `same_peptide` the share with the same peptide; the shares differ if two candidates have equal scores.
@@ -188,17 +188,15 @@ def on_one_gpu(
     name: str, gpu: Device, once: Workload, often: Workload, expected: HitArrays | None, size: dict[str, Any], repeats: int
 ) -> None:
     """Print the figures of a GPU for one workload."""
-    from cupy import get_default_memory_pool
-
-    opened_gpu, pool = TimedGpu(gpu.numbers[0]), get_default_memory_pool()
+    opened_gpu = TimedGpu(gpu.numbers[0])
     arrays = (often.peptides, often.modifications, often.settings)
     size = size | {"date": date.today().isoformat(), "device": gpu.description}
-    pool.free_all_blocks()
+    opened_gpu.release_unused()
     on_gpu(SpectrumSearch(opened_gpu, *arrays), once)
     dictionary_seconds, search = median_seconds(lambda: SpectrumSearch(opened_gpu, *arrays), 3)
     on_gpu(search, often)
     seconds, hits = median_seconds(lambda: on_gpu(search, often), repeats)
-    megabytes = round(pool.total_bytes() / 1e6)
+    megabytes = round(opened_gpu.reserved_bytes() / 1e6)
     in_one = tuned(SpectrumSearch, candidates_of_batch=1 << 60, dense_candidates_of_batch=1 << 60)(opened_gpu, *arrays)
     on_gpu(in_one, often)
     opened_gpu.kernel_seconds()
@@ -220,12 +218,12 @@ def on_one_gpu(
     if not name.startswith("dense"):
         return
     del search, in_one
-    pool.free_all_blocks()
+    opened_gpu.release_unused()
     opened_gpu.limit_memory(_BUDGET)
     search = SpectrumSearch(opened_gpu, *arrays)
     on_gpu(search, often)
     seconds, again = median_seconds(lambda: on_gpu(search, often), repeats)
-    megabytes = round(pool.total_bytes() / 1e6)
+    megabytes = round(opened_gpu.reserved_bytes() / 1e6)
     opened_gpu.limit_memory(0)
     emit(
         size,

@@ -165,7 +165,7 @@ class CudaGpu:
         if self._pool is not None:
             self._retain(n_bytes or _UNLIMITED)
             if n_bytes:
-                self._context.call(self._cuda.cuMemPoolTrimTo, self._pool, n_bytes)
+                self.release_unused(n_bytes)
 
     def _retain(self, n_bytes: int) -> None:
         """Let the pool retain at most `n_bytes` of memory without buffers."""
@@ -178,17 +178,24 @@ class CudaGpu:
 
     def free_bytes(self) -> int:
         """Return the device memory that can be allocated now, including unused memory of the pool, within the limit."""
-        if self._pool_stream is not None:
-            self.wait(self._pool_stream)  # for the end of earlier buffers
+        reserved = self.reserved_bytes()  # first, since it waits for the end of earlier buffers
         free, total = c_size_t(), c_size_t()
         self._context.call(self._cuda.cuMemGetInfo_v2, byref(free), byref(total))
-        result = free.value
-        if self._pool is not None:
-            reserved, used = c_uint64(), c_uint64()
-            for attribute, value in ((Attribute.POOL_RESERVED_BYTES, reserved), (Attribute.POOL_USED_BYTES, used)):
-                self._context.call(self._cuda.cuMemPoolGetAttribute, self._pool, attribute, byref(value))
-            result += max(0, reserved.value - used.value)
+        result = free.value + max(0, reserved - self._of_pool(Attribute.POOL_USED_BYTES, reserved))
         return min(result, max(0, self._limit - self.used_bytes())) if self._limit else result
+
+    def reserved_bytes(self) -> int:
+        """Return the memory of buffers together with the memory that the pool retains."""
+        if self._pool_stream is not None:
+            self.wait(self._pool_stream)
+        return self._of_pool(Attribute.POOL_RESERVED_BYTES, self.used_bytes())
+
+    def _of_pool(self, attribute: int, without: int) -> int:
+        """Return an attribute of the pool, or `without` if there is no pool."""
+        value = c_uint64(without)
+        if self._pool is not None:
+            self._context.call(self._cuda.cuMemPoolGetAttribute, self._pool, attribute, byref(value))
+        return value.value
 
     def maximum_shared_bytes(self) -> int:
         """Return the maximum shared memory of a block (see `Gpu`)."""
@@ -224,12 +231,17 @@ class CudaGpu:
             try:
                 pointer = allocate()
             except DeviceMemoryError:
-                self.wait(self._pool_stream)
-                self._context.call(cuda.cuMemPoolTrimTo, self._pool, 0)
+                self.release_unused()
                 pointer = allocate()
             self.wait(self._pool_stream)
         self._sizes[pointer] = size
         return _Buffer(pointer, self._free)
+
+    def release_unused(self, retained: int = 0) -> None:
+        """Return memory of the pool to the device, but `retained` bytes, as far as no buffer uses it."""
+        if self._pool_stream is not None:
+            self.wait(self._pool_stream)
+            self._context.call(self._cuda.cuMemPoolTrimTo, self._pool, retained)
 
     def _free(self, pointer: int) -> None:
         self._sizes.pop(pointer, None)

@@ -233,7 +233,6 @@ TEXT_VARIABLES: Mapping[str, tuple[str, ...]] = {
     "OPENBLAS_NUM_THREADS": ("abc", "0", "10000"),
     "OPENBLAS_CORETYPE": ("abc",),
     "CUDA_VISIBLE_DEVICES": ("", "-1", "abc", "99", "0,0"),
-    "CUPY_CACHE_DIR": ("", "/dev/null"),
     "MALLOC_ARENA_MAX": ("abc", "0"),
     "PYDANTIC_DISABLE_PLUGINS": ("", "abc"),
     "LD_LIBRARY_PATH": ("/nowhere",),

@@ -251,7 +251,7 @@ def test_buffers_respect_the_memory_limit(cuda):
     del second
 
 
-def test_buffer_that_does_not_fit_releases_unused_memory_of_the_pool(cuda):
+def test_buffer_that_does_not_fit_releases_unused_memory(cuda):
     gpu = CudaGpu(0)
     cuda.fail("allocate", 2)
     with pytest.raises(DeviceMemoryError):
