@@ -21,7 +21,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches import scoring
 from proteoscope.engine.spectra.columns import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
-from proteoscope.kernels.cuda import modules
+from proteoscope.kernels.cuda import compiled
 from proteoscope.kernels.cuda.scoring import SpectrumSearch
 from tests.shim.search_inputs import random_search
 
@@ -31,11 +31,11 @@ middle = float(np.median(queries.mass))
 damaged = "dense_search.cu" if is_dense else "sparse_search.cu"
 place = "    const int n_parts = tiles.first_item" if is_dense else "    fit_table(peaks, settings.bin_width"
 mass = "query.is_there && in.query_mass[query.number]" if is_dense else "in.query_mass[query]"
-source = modules.source
+source = compiled.source
 text = source(damaged)
 assert text.count(place) == 1
 trapped = text.replace(place, f"    if ({mass} > {middle!r}) __trap();\n{place}")
-modules.source = lambda file: trapped if file == damaged else source(file)
+compiled.source = lambda file: trapped if file == damaged else source(file)
 batches = {"dense_candidates_of_batch": 20_000} if is_dense else {"candidates_of_batch": 2000}
 scoring.scoring_settings = lambda *_: settings
 for name, value in (batches | {"minimum_sharing": 0.0 if is_dense else np.inf}).items():
