@@ -320,8 +320,10 @@ class CudaGpu:
             return
         function, workspace = self._functions.get((file, defines, kernel)) or self._compiled(file, defines, kernel)
         if shared_bytes > workspace:  # more than 48 KB with the static part must be requested
-            self._context.call(self._cuda.cuFuncSetAttribute, function, Attribute.FUNCTION_SHARED_BYTES, shared_bytes)
-            self._functions[file, defines, kernel] = function, shared_bytes
+            with self._compiling:  # another thread may request more at the same time
+                if shared_bytes > self._functions[file, defines, kernel][1]:
+                    self._context.call(self._cuda.cuFuncSetAttribute, function, Attribute.FUNCTION_SHARED_BYTES, shared_bytes)
+                    self._functions[file, defines, kernel] = function, shared_bytes
         # The driver copies the arguments; their addresses suit every type.
         contents = [argument.content if isinstance(argument, _Buffer) else argument.tobytes() for argument in arguments]
         sizes = [-(-len(content) // 16) * 16 for content in contents]
