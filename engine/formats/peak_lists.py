@@ -36,18 +36,18 @@ __all__ = ["DtaParser", "MgfParser", "Ms2Parser", "PklParser"]
 PROTON_MASS = 1.007276466621  # dalton (CODATA 2018); DTA files contain the mass of the singly protonated peptide
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_GLOBAL_CHARGE = re.compile(rb"^[ \t]*CHARGE[ \t]*=([^\r\n]*)", re.MULTILINE | re.IGNORECASE)
-_LINES = re.compile(rb"[^\r\n]+")
+_LINES, _LINES_WITH_ENDS = re.compile(rb"[^\r\n]+"), re.compile(rb"([^\r\n]*)(?:\r\n|[\r\n]|$)")
 _BEGINNING, _LINE_ENDS, _REST_OF_LINE = b"BEGIN IONS", (b"\n", b"\r"), re.compile(rb"[ \t]*[\r\n]")
+_COMMENT_SIGNS = b"#;!/"
 _DECIMAL_COMMA = re.compile(rb"[0-9],[0-9]")
 _MGF_NUMBERS = re.compile(rb"(?:(?:PEPMASS|RTINSECONDS)[ \t]*=[ \t]*)?([-+]?[0-9.,].*)", re.IGNORECASE)
 _MS2_NUMBERS = re.compile(rb"(?:S[ \t]+[0-9]+[ \t]+[0-9]+[ \t]+|Z[ \t]+[-+]?[0-9]+[ \t]+|I[ \t]+RTime[ \t]+)?([-+]?[0-9.,].*)")
 _HEADED_NUMBERS = re.compile(rb"([-+]?[0-9.,].*)")
 _CHARGE_AFTER_MASS = re.compile(rb"[-+]?[0-9]{1,3}[-+]?")
 _SCANS = re.compile(rb"(?:F[0-9]{1,9}:|(?:\S+ )*scan=)?([0-9]{1,18})(?:[ ]*[-,][ ]*[0-9]{1,18})*")
-_SECONDS_UNIT = re.compile(rb"[ \t]*(?:s|sec|secs|second|seconds)$", re.IGNORECASE)
+_SECONDS_UNIT = re.compile(rb"(?:s|sec|secs|second|seconds)$", re.IGNORECASE)
 _CONTROLS = (np.arange(256) <= 32) & ~np.isin(np.arange(256), np.frombuffer(b"\n\r", dtype=np.uint8))
-_COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
+_COMMENTS = np.isin(np.arange(256), np.frombuffer(_COMMENT_SIGNS, dtype=np.uint8))
 # Titles contain the scan number as ``scan=12`` (ProteoWizard) or ``run.12.12.2`` (SEQUEST and the Trans-Proteomic Pipeline).
 _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
 _ACTIVATION_KEYS = (b"ACTIVATION", b"ACTIVATIONMETHOD", b"ACTIVATION_METHOD", b"FRAGMENTATION", b"FRAGMENTATION_METHOD", b"DISSOCIATION")
@@ -212,20 +212,26 @@ class MgfParser(_PeakListParser):
     def begin(self, block: Block) -> None:
         """Detect the decimal sign, and read the global CHARGE before the first spectrum, if there is any."""
         super().begin(block)
-        header = block.text.removeprefix(_BYTE_ORDER_MARK).partition(b"BEGIN IONS")[0].replace(b"\r", b"\n")
-        for match in _GLOBAL_CHARGE.finditer(header):
-            self._default_charges, issue = charge_bits(match.group(1))
-            if issue:
-                line = header.count(b"\n", 0, match.start()) + 1
-                raise InputError(
-                    self._path,
-                    f"the CHARGE of all spectra, '{decoded(match.group(1).strip()):.60}', cannot be read",
-                    place=f"line {line}",
-                    remedy="Write it as 2+ and 3+",
-                )
+        for number, match in enumerate(_LINES_WITH_ENDS.finditer(block.text.removeprefix(_BYTE_ORDER_MARK)), 1):
+            key, sign, value = match[1].strip(b" \t").partition(b"=")
+            if key and not sign and key[0] not in _COMMENT_SIGNS:
+                break
+            if sign and key.rstrip().upper() == b"CHARGE":
+                self._default_charges, issue = charge_bits(value)
+                if issue:
+                    raise InputError(
+                        self._path,
+                        f"the CHARGE of all spectra, '{decoded(value.strip()):.60}', cannot be read",
+                        place=f"line {number}",
+                        remedy="Write it as 2+ and 3+",
+                    )
 
     def cut(self, text: bytes) -> int:
         """Return the start of the last spectrum as a byte offset, or 0."""
+        return self._last_beginning(text) or self._last_beginning(text.upper())
+
+    @staticmethod
+    def _last_beginning(text: bytes) -> int:
         start = text.rfind(_BEGINNING)
         while start > 0 and not (text[start - 1 : start] in _LINE_ENDS and _REST_OF_LINE.match(text, start + len(_BEGINNING))):
             start = text.rfind(_BEGINNING, 0, start)
@@ -255,10 +261,14 @@ class DtaParser(_PeakListParser):
     numbers = _HEADED_NUMBERS
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last blank line as a byte offset, or 0."""
+        """Return the end of the last blank line as a byte offset, or the start of the name before it; 0 if there is none."""
         # The last bytes may be half of a line end, so the blank line has to lie before them.
-        ends = [text.rfind(blank, 0, len(text) - 2) + 1 for blank in (b"\n\n", b"\n\r\n", b"\r\r")]
-        return max(ends) if max(ends) > 1 else 0
+        end = max(text.rfind(blank, 0, len(text) - 2) + 1 for blank in (b"\n\n", b"\n\r\n", b"\r\r"))
+        before = text[:end].rstrip(b" \t\r\n")
+        start = max(before.rfind(line_end) for line_end in _LINE_ENDS) + 1
+        if before[start:].removeprefix(_BYTE_ORDER_MARK).lstrip(b" \t").startswith(b"="):
+            return start  # the name belongs to the next spectrum
+        return end if end > 1 else 0
 
     def _read(self, lines: _Lines) -> _Read:
         return _read_headed(lines, self._decimal, with_intensity=False)
@@ -582,7 +592,7 @@ class _MgfRecords:
         unknown = unknown[~_COMMENTS[lines.text[lines.start[unknown]]]]
         misplaced = unknown[inside[unknown]]
         self.table.note(self._spectrum[misplaced], IssueCode.LINE, lines.number[misplaced])
-        outside = lines.number[unknown[~inside[unknown]]]
+        outside = lines.number[np.concatenate([unknown[~inside[unknown]], np.flatnonzero((lines.code != 0) & ~inside)])]
         # Peaks are outside of spectra if they follow a line outside of spectra, or precede the first line.
         after = np.append(lines.n_peaks_before, len(lines.mz))
         loose = np.flatnonzero(after[1:] > after[:-1])
@@ -599,7 +609,7 @@ def _first_time(text: bytes, decimal: int) -> float:
     ValueError
         If a time is invalid, or if a comma may be a decimal sign.
     """
-    text = _SECONDS_UNIT.sub(b"", text)
+    text = _SECONDS_UNIT.sub(b"", text).rstrip(b" \t")
     parts = text.split(b",") if decimal != COMMA else [text]
     if len(parts) > 1 and not all(b"." in part for part in parts):
         raise ValueError(text)
@@ -772,4 +782,5 @@ def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
             table.note(np.array([spectrum]), IssueCode.LINE, number)
         else:
             stray.append(number)
+            title = ""  # a name is followed by its spectrum
     return table, firsts, ends, np.array(stray, np.int64)

@@ -109,7 +109,7 @@ class FileFormat:
 
 
 _LINES = 200
-_BEGIN_IONS = re.compile(rb"^[ \t]*BEGIN IONS[ \t]*\r?$", re.MULTILINE)
+_BEGIN_IONS = re.compile(rb"^[ \t]*BEGIN IONS[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _MGF_KEY = re.compile(rb"^[A-Z][A-Z0-9_]*(?:\[\d+\])?\s*=")
 _MS2_LINE = re.compile(rb"^(?:H[ \t]|S[ \t]+\d+[ \t]+\d+)", re.MULTILINE)
 _PIR = re.compile(rb">(?:P1|F1|D1|DL|DC|RL|RC|N1|N3|XX);[^\n]*\n[^\n]*\n[^>;]*\*")

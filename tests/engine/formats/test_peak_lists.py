@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.formats.sources import blocks
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 
 ALPHANUMERIC = string.ascii_lowercase + string.ascii_uppercase + string.digits
@@ -179,7 +180,36 @@ def test_mgf_spectrum_without_end_line_is_reported(written: Callable[..., Path],
     assert (len(spectra), spectra.n_skipped) == (2 if tail else 1, 1)
 
 
-@pytest.mark.parametrize("stray", ["100 1\n", "nonsense\n", "END IONS\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("size", [1 << 20, 40])
+def test_mgf_in_lower_case_is_read(written: Callable[..., Path], end: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (size,))
+    monkeypatch.setitem(blocks.__kwdefaults__, "maximum_bytes", 200)
+    text = "begin ions\ntitle=a\npepmass=400\ncharge=3+\n1 1\nend ions\nbegin ions\ntitle=b\npepmass=500\n1 1\nend ions\n"
+    spectra = read_spectra([written((4 * text).replace("\n", end))])
+    assert spectra.identifier == ["a", "b"] * 4
+    assert spectra.charge_mask.tolist() == [0b1000, 0] * 4  # the charge of a spectrum is not the charge of all
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_invalid_charge_of_all_mgf_spectra_has_line_number(written: Callable[..., Path], end: str) -> None:
+    text = "# CHARGE=x\n\nCOM=y\n charge = 99+\nBEGIN IONS\nPEPMASS=400\n1 1\nEND IONS\n"
+    with pytest.raises(InputError, match=r"line 4: the CHARGE of all spectra, '99\+'"):
+        read_spectra([written(text.replace("\n", end))])
+
+
+def test_charge_of_a_damaged_mgf_spectrum_is_not_used_for_all(written: Callable[..., Path]) -> None:
+    spectra = read_spectra([written("BEGIN  IONS\nPEPMASS=300\nCHARGE=5+\nEND IONS\nBEGIN IONS\nPEPMASS=400\n1 1\nEND IONS\n")])
+    assert (spectra.charge_mask.tolist(), spectra.n_skipped) == ([0], 2)
+
+
+def test_mgf_time_with_a_million_blanks_is_reported(written: Callable[..., Path]) -> None:
+    spectra = "BEGIN IONS\nPEPMASS=400\nRTINSECONDS=1{}\n1 1\nEND IONS\n"
+    read = read_spectra([written(spectra.format(" " * (1 << 20) + "x") + spectra.format("2 \t sec"))])
+    assert (read.retention_time.tolist(), read.n_skipped) == ([12.0], 1)
+
+
+@pytest.mark.parametrize("stray", ["100 1\n", "nonsense\n", "END IONS\n", "100\n", "100 x\n"])
 def test_mgf_lines_outside_spectra_are_reported(written: Callable[..., Path], stray: str) -> None:
     good = "BEGIN IONS\nPEPMASS=400\n1 1\nEND IONS\n"
     with pytest.raises(InputError, match=r"line 5: the line is neither"):
@@ -272,12 +302,19 @@ def test_dta_spectra_are_read(written: Callable[..., Path], end: str, size: int,
     assert spectra.identifier == ["index=0", "index=1", "index=2"]
 
 
-def test_dta_spectra_of_a_merged_file_have_names(written: Callable[..., Path]) -> None:
-    part = '\n=========== "run.7.7.2.dta" ==========\n1000.5 2\n100 1\n'
-    spectra = read_spectra([written(part + part.replace("7", "8"))])
-    assert spectra.identifier == ["run.7.7.2.dta", "run.8.8.2.dta"]
-    assert spectra.scan.tolist() == [7, 8]
-    assert spectra.offsets.tolist() == [0, 1, 2]
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("size", [1 << 20, 8, 50])
+@pytest.mark.parametrize("gap", ["", "\n", " \n\n"])
+def test_dta_spectra_of_a_merged_file_have_names(
+    written: Callable[..., Path], end: str, size: int, gap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (size,))
+    part = f'\n=========== "run.7.7.2.dta" ==========\n{gap}1000.5 2\n100 1\n'
+    text = part.lstrip("\n") + part.replace("7", "8") + "\n1000.5 2\n100 1\n"
+    spectra = read_spectra([written("\ufeff" + text.replace("\n", end))])
+    assert spectra.identifier == ["run.7.7.2.dta", "run.8.8.2.dta", "index=2"]
+    assert spectra.scan.tolist() == [7, 8, -1]
+    assert spectra.offsets.tolist() == [0, 1, 2, 3]
 
 
 def test_pkl_spectra_are_read(written: Callable[..., Path]) -> None:
