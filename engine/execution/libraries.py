@@ -49,20 +49,17 @@ def _is_for_numba(fullname: str) -> bool:
 class _Method:
     """Method of a dataclass, which is compiled and takes the place of this object when it is first looked up."""
 
-    __slots__ = ("__name__", "_create", "_function")
+    __slots__ = ("__name__", "create")
 
     def __init__(self, name: str, create: Callable[[], Any]) -> None:
-        self.__name__, self._create = name, create
-        self._function: Any = None
+        self.__name__, self.create = name, create
 
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the method; dataclasses put their representation into a function that calls it."""
-        if self._function is None:
-            self._function = self._create()
-        return self._function(*arguments)
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call the method, for code that takes it from the dictionary of the class."""
+        return self.create()(*arguments, **keywords)
 
-    def __get__(self, instance: object, owner: type) -> Any:
-        function = self._create()
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        function, owner = self.create(), owner or type(instance)
         for definer in owner.__mro__:
             if vars(definer).get(self.__name__) is self:
                 function.__qualname__ = f"{definer.__qualname__}.{self.__name__}"
@@ -76,11 +73,12 @@ def _compile_methods_when_used() -> None:
     A frozen dataclass compiles six methods when it is defined, in up to two milliseconds; most of them are never used. Python from version
     3.13 compiles the methods of a class together, and is not changed.
     """
-    create: Callable[..., Any] | None = vars(dataclasses).get("_create_fn")
+    names = vars(dataclasses)
+    create: Callable[..., Any] | None = names.get("_create_fn")
     if create is not None and not hasattr(create, "__wrapped__"):
-        vars(dataclasses)["_create_fn"] = wraps(create)(
-            lambda name, *rest, **options: _Method(name, partial(create, name, *rest, **options))
-        )
+        guard = names["_recursive_repr"]  # puts a representation into a function that detects recursion
+        names["_create_fn"] = wraps(create)(lambda name, *rest, **options: _Method(name, partial(create, name, *rest, **options)))
+        names["_recursive_repr"] = wraps(guard)(lambda method: _Method(method.__name__, lambda: guard(method.create())))
 
 
 def lighten_libraries() -> None:

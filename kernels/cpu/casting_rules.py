@@ -26,6 +26,7 @@ class _Rules:
     def __init__(self, create: Any, manager: Any) -> None:
         self._create, self._manager = create, manager
         self._recorded: list[tuple[str, tuple[Any, ...]]] = []
+        self._is_applying = False
         for name in _USERS:
             setattr(manager, name, self._applying(getattr(manager, name)))
         _postponed.append(self)
@@ -42,15 +43,20 @@ class _Rules:
         return use
 
     def apply(self) -> None:
-        """Apply the recorded rules; other threads wait until all are applied."""
+        """Apply the recorded rules; other threads wait until all are applied. If this is interrupted, the next call applies all again."""
         with _lock:
-            recorded, self._recorded = self._recorded, []
-            if recorded:
+            if not self._recorded or self._is_applying:
+                return
+            self._is_applying = True
+            try:
                 rules = self._create(self._manager)
-                for name, types in recorded:  # calls `set_compatible` of the manager, which finds nothing to apply
+                for name, types in self._recorded:  # calls `set_compatible` of the manager, and thus this function
                     getattr(rules, name)(*types)
-                for name in _USERS:
-                    delattr(self._manager, name)
+                self._recorded = []
+            finally:
+                self._is_applying = False
+            for name in _USERS:
+                delattr(self._manager, name)
 
 
 class _Finder:

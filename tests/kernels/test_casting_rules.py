@@ -37,6 +37,20 @@ from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(8) as pool:
     print(set(pool.map(lambda _: manager.check_compatible(types.uint8, types.complex128), range(64))), is_computed())
 """
+INTERRUPTED = """
+set_compatible, n_calls = _typeconv.set_compatible, 0
+def interrupt(*arguments):
+    global n_calls
+    n_calls += 1
+    if n_calls == 20:
+        raise KeyboardInterrupt
+    set_compatible(*arguments)
+_typeconv.set_compatible = interrupt
+try:
+    manager.check_compatible(types.int32, types.float64)
+except KeyboardInterrupt:
+    pass
+"""
 
 
 def run(script: str, *arguments: str) -> list[str]:
@@ -44,7 +58,11 @@ def run(script: str, *arguments: str) -> list[str]:
     return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-@pytest.mark.parametrize("script", [CONVERSIONS, OVERLOADS, FIXED_TYPES, SEVERAL_THREADS], ids=["pairs", "overloads", "calls", "threads"])
+@pytest.mark.parametrize(
+    "script",
+    [CONVERSIONS, OVERLOADS, FIXED_TYPES, SEVERAL_THREADS, INTERRUPTED + CONVERSIONS],
+    ids=["pairs", "overloads", "calls", "threads", "interrupted"],
+)
 def test_postponed_conversions_are_those_of_numba(script):
     of_numba, of_kernels = run(script), run(script, "postponed")
     assert (of_numba[0], of_kernels[0]) == ("True", "False")

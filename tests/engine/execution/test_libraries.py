@@ -81,6 +81,9 @@ def attempt(action, *arguments):
     except Exception as error:
         return type(error).__name__, str(error)
 
+method = vars(Undocumented)["__eq__"]
+print(method(Undocumented(1), Undocumented(1)), method.__get__(Undocumented(1))(Undocumented(2)))
+print(inspect.signature(Peak.__repr__), Ion.__repr__.__doc__, Peak.__repr__.__doc__, Spectrum.__repr__.__wrapped__.__name__)
 for _ in range(2):  # the second time, the methods are compiled
     a, b, ion, spectrum = Peak(1.0), Peak(1.0, 2.0), Ion(1.0), Spectrum([Peak(3.0)])
     print(a == b, a != Peak(2.0), a == ion, hash(a) == hash(b), hash(ion) == hash(Ion(1.0)), len({a, b, ion}), a < Peak(2.0), a <= b, a > b)
