@@ -14,10 +14,11 @@ from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
 __all__ = ["estimate_scoring", "estimate_workload", "expectation"]
 
 _MOST_LENGTHS = 200_000  # maximum number of lengths in a plan
-_READ, _REPORT, _PAIR = 1.2e-8, 2.5e-3, 1.2e-8  # seconds per byte, query, and inspected score
+_READ, _REPORT, _PAIR = 1.2e-8, 5e-3, 1.2e-8  # seconds per byte, query with its hits, and inspected score
+_TABLES = 0.15  # seconds of each report
 _SCORE_BYTES = 256e6  # memory of the scores of a batch of queries on a GPU
 _HITS = 40.0  # aligned hits per query
-_CELL = 2e-9  # seconds per cell of an alignment
+_CELL = 4e-10  # seconds per cell of the matrix of an aligned pair; few cells are traced back
 
 
 def sample_lengths(size: InputSize) -> np.ndarray:
@@ -60,7 +61,7 @@ def expectation(queries: InputSize, database: InputSize) -> Expectation:
     host = {
         "read": queries.unpacked * _READ,
         "index": database.unpacked * _READ,
-        "report": queries.records * _REPORT + pairs * _PAIR + aligned * queries.mean_length * database.mean_length * _CELL,
+        "report": _TABLES + queries.records * _REPORT + pairs * _PAIR + aligned * queries.mean_length * database.mean_length * _CELL,
     }
     counts = {
         "queries": queries.records,
