@@ -135,7 +135,7 @@ def _add_files(parser: argparse.ArgumentParser, described: str) -> None:
         "--pattern",
         default="",
         metavar="REGEX",
-        help="regular expression for file names; its named groups are columns, such as '(?P<condition>[a-z]+)_(?P<replicate>[0-9]+)'",
+        help="regular expression (RE2) for file names; its named groups are columns, such as '(?P<condition>[a-z]+)_(?P<replicate>[0-9]+)'",
     )
 
 

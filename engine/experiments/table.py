@@ -17,6 +17,7 @@ from proteoscope.engine.files import atomic_file, is_there
 from proteoscope.engine.formats.registry import has_suffix
 from proteoscope.engine.formats.separated_rows import MAXIMUM_BYTES, MAXIMUM_ROWS, separated_rows
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import copied_files, copy_text, file_digest
 from proteoscope.engine.project.paths import EXPERIMENT, check_run_name, entries, inside, is_run_id
@@ -128,8 +129,8 @@ def describe_files(files: Sequence[Path], pattern: str = "") -> list[ExperimentR
     files : sequence of Path
         Spectrum files.
     pattern : str
-        Regular expression with named groups, such as ``(?P<condition>[a-z]+)_(?P<replicate>[0-9]+)``, that occurs in each file name; '' for
-        samples with the names of the files.
+        Regular expression (RE2) with named groups, such as ``(?P<condition>[a-z]+)_(?P<replicate>[0-9]+)``, that occurs in each file
+        name; '' for samples with the names of the files.
 
     Raises
     ------
@@ -140,20 +141,21 @@ def describe_files(files: Sequence[Path], pattern: str = "") -> list[ExperimentR
     """
     names = [sample.name for sample in design_of_files([str(file) for file in files]).samples]
     try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise ParameterError(f"pattern '{shortened(pattern)}' is not a regular expression: {error}") from None
-    unknown = sorted(compiled.groupindex.keys() - set(_GIVEN[1:]))
-    if unknown or (pattern and not compiled.groupindex):
+        # Arrow's regular expressions (RE2) take linear time; those of Python could take years for a file name.
+        parts = pa.compute.extract_regex(pa.array([file.name.encode(errors="replace").decode() for file in files], pa.string()), pattern)
+        matches, groups = parts.to_pylist(), [group.name for group in parts.type]
+    except ValueError as error:
+        remedy = "; groups without a name are written (?:...)" if "unnamed" in str(error) else ""
+        raise ParameterError(f"pattern '{shortened(pattern)}' cannot be used: {error}{remedy}") from None
+    unknown = sorted(set(groups) - set(_GIVEN[1:]))
+    if unknown or (pattern and not groups):
         what = f"has a group '{unknown[0]:.60}'" if unknown else "has no named group, such as (?P<condition>[a-z]+)"
         raise ParameterError(f"pattern '{shortened(pattern)}' {what}; groups are {', '.join(_GIVEN[1:])}")
     rows = []
-    for file, name in zip(files, names, strict=True):
-        match = compiled.search(file.name)
+    for file, name, match in zip(files, names, matches, strict=True):
         if match is None:
             raise InputError(file, f"has a name without the pattern '{shortened(pattern)}'", remedy="Change the pattern or the files")
-        cells = {"sample": name, **{group: text or "" for group, text in match.groupdict().items()}, "file": str(file.absolute())}
-        rows.append(_row(file, cells, "its name", "Change the pattern"))
+        rows.append(_row(file, {"sample": name, **match, "file": str(file.absolute())}, "its name", "Change the pattern"))
     return rows
 
 

@@ -53,7 +53,7 @@ _RUN_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 _RESULT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.(?:parquet|json)")
 _MAXIMUM_ID = 200
 _MAXIMUM_NAME = 100
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+_RESERVED = re.compile(r"(?:con(?:in\$|out\$)?|prn|aux|nul|(?:com|lpt)[0-9¹²³]) *(?:\..*)?", re.IGNORECASE)
 """Names that Windows does not allow for folders."""
 
 
@@ -70,7 +70,9 @@ def check_run_name(name: str) -> None:
     ParameterError
         If the name is rejected.
     """
-    if not is_run_id(name) or len(name) > _MAXIMUM_NAME or _RESERVED.fullmatch(name):
+    if _RESERVED.fullmatch(name):
+        raise ParameterError(f"'{name:.60}' cannot name a run, since Windows reserves this name; choose another one")
+    if not is_run_id(name) or len(name) > _MAXIMUM_NAME:
         raise ParameterError(
             f"'{name:.60}' cannot name a run; use up to {_MAXIMUM_NAME} characters a to z, A to Z, digits, _, - and dots; "
             "the first must be one of a to z, A to Z or a digit, and the last must not be a dot"
@@ -86,17 +88,20 @@ def is_result_path(run: str, path: object) -> bool:
 
 
 def check_folder_name(path: str | Path) -> None:
-    """Raise InputError for a project path that is not valid UTF-8, since the database and the tables store Unicode.
+    """Check the path of a project.
 
     Raises
     ------
     InputError
-        If the path is not valid UTF-8.
+        If the path is not valid UTF-8, since the database and the tables store Unicode; or if Windows reserves the name of the folder, and
+        the folder does not exist yet.
     """
     try:
         os.fspath(path).encode()
     except UnicodeEncodeError:
         raise InputError(ascii(os.fspath(path)), "the path is not valid UTF-8", remedy="Choose or rename the project's folder") from None
+    if _RESERVED.fullmatch(Path(path).name) and not Path(path).is_dir():
+        raise InputError(path, "cannot be the folder of a project, since Windows reserves this name", remedy="Choose another name")
 
 
 def inside(folder: Path, *parts: str) -> Path:

@@ -23,7 +23,7 @@ from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.experiments import estimating
 from proteoscope.engine.experiments.estimating import estimate_experiment, keep_memory
 from proteoscope.engine.experiments.running import run_experiment
-from proteoscope.engine.experiments.table import read_experiment
+from proteoscope.engine.experiments.table import describe_files, read_experiment
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import digests_remembered, file_digest
@@ -77,6 +77,29 @@ def test_file_name_pattern_assigns_conditions_and_replicates(
         ("treated_1", "treated_1", "treated", 1),
     ]
     assert [row["sha256"] for row in rows] == [hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in plain_files]
+
+
+def test_file_name_pattern_takes_linear_time(tmp_path: Path) -> None:
+    files = [tmp_path / f"{'a' * 200}b.mgf"]
+    with pytest.raises(InputError, match="without the pattern"):
+        describe_files(files, r"(?P<condition>(?:a+)+c)")  # Python's regular expressions try 2^200 ways
+    assert [(row.condition, row.replicate) for row in describe_files(files, r"(?P<condition>a{3})|_(?P<replicate>\d)")] == [("aaa", 1)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("(", r"missing \)"),
+        ("(?P<condition>(a))", r"unnamed groups; groups without a name are written \(\?:...\)"),
+        ("(?P<condition>a)(?=b)", r"invalid perl operator: \(\?="),
+        ("(?P<condition>a)\ud800", "surrogates not allowed"),
+        ("a", "has no named group"),
+        ("(?P<other>a)", "has a group 'other'"),
+    ],
+)
+def test_file_name_pattern_that_cannot_be_used_is_rejected(tmp_path: Path, pattern: str, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        describe_files([tmp_path / "a\udcff.mgf"], pattern)
 
 
 def test_run_table_assigns_fractions_and_labels(plain_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

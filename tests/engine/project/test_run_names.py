@@ -37,6 +37,19 @@ def test_run_name_becomes_run_id_and_folder_name(project: Project) -> None:
     assert value_of(project, "sample_7.replicate-2") == 1
 
 
+@pytest.mark.parametrize("name", ["CON", "nul", "Com1", "LPT9", "prn.project", "aux.a.b"])
+def test_names_reserved_by_windows_are_rejected(project: Project, name: str) -> None:
+    with pytest.raises(ParameterError, match="since Windows reserves this name"):
+        do_run(project, name)
+    folder = project.folder.parent / name
+    for use in (Project.create_or_open, Project.open):
+        with pytest.raises(InputError, match="since Windows reserves this name"):
+            use(folder)
+    assert not folder.exists()
+    folder.mkdir()  # other systems may have such a folder already
+    assert do_run(Project.create_or_open(folder), "a") == "a"
+
+
 def test_automatic_run_number_skips_number_in_a_given_name(project: Project) -> None:
     do_run(project, "identify-0002")
     assert do_run(project) == "identify-0003"

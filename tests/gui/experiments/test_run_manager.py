@@ -283,7 +283,7 @@ def test_run_manager_adds_files_and_a_run_table(window: MainWindow, tmp_path: Pa
     assert dialog is not None and dialog.validation_error() == "Add spectrum files"
     dialog.spectra.add([tmp_path / "a_1.mgf", tmp_path / "b_1.mgf"])
     dialog.pattern.setText("(")
-    assert "is not a regular expression" in dialog.validation_error() and not dialog.action_button.isEnabled()
+    assert "cannot be used: Invalid regular expression" in dialog.validation_error() and not dialog.action_button.isEnabled()
     dialog.pattern.setText(PATTERN)
     assert dialog.preview.text().splitlines()[1] == "b_1.mgf: sample b_1, condition b, fraction 1, replicate 1"
     dialog.begin()
