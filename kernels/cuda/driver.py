@@ -22,6 +22,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuDeviceGet": (POINTER(c_int), c_int),
     "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
     "cuDevicePrimaryCtxRetain": (POINTER(c_void_p), c_int),
+    "cuCtxGetCurrent": (POINTER(c_void_p),),
     "cuCtxSetCurrent": (c_void_p,),
     "cuCtxSynchronize": (),
     "cuGetErrorName": (c_int, POINTER(c_char_p)),
@@ -141,9 +142,15 @@ class Context:
         return result.value
 
     def attempt(self, function: Callable[..., int], *arguments: Any) -> None:
-        """Call a function that releases something; if it fails, the next use of the device reports the error."""
+        """Call a function that releases something; if it fails, the next use of the device reports the error.
+
+        Python may release objects at any time, also during a call for another device, whose context remains current.
+        """
+        previous = c_void_p()
+        self.fast.cuCtxGetCurrent(byref(previous))
         if not self.fast.cuCtxSetCurrent(self._context):
             function(*arguments)
+        self.fast.cuCtxSetCurrent(previous)
 
     def attribute(self, number: int) -> int:
         """Return an attribute of the device."""

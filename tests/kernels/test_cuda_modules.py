@@ -31,6 +31,7 @@ static _Thread_local void *current;
 int cuInit(unsigned flags) { return 0; }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal > 3 ? 101 : 0; }
 int cuDevicePrimaryCtxRetain(void **context, int device) { *context = (void *)(intptr_t)(100 + device); return 0; }
+int cuCtxGetCurrent(void **context) { *context = current; return 0; }
 int cuCtxSetCurrent(void *context) { current = context; return 0; }
 int cuCtxSynchronize() { return 0; }
 int cuGetErrorName(int status, const char **text)
@@ -174,6 +175,18 @@ def test_threads_that_share_a_gpu_compile_a_cuda_module_once(cuda, compilations)
     start(CudaGpu(1))
     assert compilations == [("digestion.cu", (), 90), ("digestion.cu", ("LANES=8",), 90), ("digestion.cu", (), 90)]
     assert cuda.launches() == [9, 3, 256, 0]
+
+
+def test_buffer_that_is_freed_during_a_call_leaves_the_context_of_the_call(cuda):
+    first, context = CudaGpu(0), driver.Context(1)
+    buffers, current = [first.buffer(40)], ctypes.c_void_p()
+
+    def freeing() -> int:
+        buffers.clear()
+        return context.fast.cuCtxGetCurrent(ctypes.byref(current))
+
+    context.call(freeing)
+    assert (cuda.live, current.value) == (0, 101)
 
 
 def test_kernel_receives_buffers_scalars_and_structs(cuda, compilations):
