@@ -23,8 +23,8 @@ from proteoscope.engine.spectra.spooling import release_pages
 __all__ = ["PEAKS", "SPECTRA", "SPECTRUM_COLUMNS", "read_spectra_table", "spectra_table", "spectrum_columns", "write_spectra"]
 
 _SPECTRA_PER_BATCH = 4096
-# Row groups are small, since the window reads single spectra: they have about so many peaks, but at least so many spectra, since each group
-# takes time and space.
+# The window reads single spectra, and with each its row group. A group has about the first number of peaks, but at least the second number
+# of spectra, since each group takes time and space.
 _PEAKS_PER_GROUP, _FEWEST_SPECTRA_PER_GROUP = 1 << 15, 256
 
 

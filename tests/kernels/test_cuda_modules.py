@@ -177,7 +177,7 @@ def test_threads_that_share_a_gpu_compile_a_cuda_module_once(cuda, compilations)
     assert cuda.launches() == [9, 3, 256, 0]
 
 
-def test_buffer_that_is_freed_during_a_call_leaves_the_context_of_the_call(cuda):
+def test_freed_buffer_leaves_the_context_of_the_current_call(cuda):
     first, context = CudaGpu(0), driver.Context(1)
     buffers, current = [first.buffer(40)], ctypes.c_void_p()
 
