@@ -15,8 +15,8 @@ from proteoscope.engine.execution.workload import GpuShape
 
 __all__ = ["USUAL_START_SECONDS", "DeviceParameters", "KindCosts", "TransferCosts", "WorkSize"]
 
-USUAL_START_SECONDS = 0.9
-"""Assumed time to open a GPU that is not calibrated, s: loading the driver and creating a context."""
+USUAL_START_SECONDS = 0.5
+"""Assumed time to open a GPU that is not calibrated, s: loading the driver, creating a context and loading kernels (0.3 s on an H200)."""
 _WORD = 4
 _WARP = 32
 _THREADS_OF_BLOCK = 256
