@@ -31,7 +31,6 @@ __all__ = ["CELLS_OF_A_TASK", "AlignedPairs", "Alignment", "Pairs", "align_pair"
 CELLS_OF_A_TASK = 100_000_000
 """Maximum number of matrix cells of a task with several pairs, about a hundredth of a second."""
 _STORED_CELLS = 16 << 20
-_NARROWED_CELLS = 1 << 31  # maximum number of matrix cells of a pair that is not checked for cancellation, about a third of a second
 _CELLS_BETWEEN_CHECKS = 50_000_000  # about a fifth of a second
 _PAIR, _SUBJECT_ONLY, _QUERY_ONLY = 1, 2, 3
 _CIGAR = {_PAIR: "M", _SUBJECT_ONLY: "D", _QUERY_ONLY: "I"}
@@ -321,17 +320,18 @@ def align_pairs(
         Alignments in the order of the pairs.
     """
     query_lengths, subject_lengths = pairs.lengths
-    tasks = equal_partitions(query_lengths * subject_lengths, threads, maximum_cost=CELLS_OF_A_TASK)
+    tasks, stop = equal_partitions(query_lengths * subject_lengths, threads, maximum_cost=CELLS_OF_A_TASK), stop_flag()
 
     def work(task: int) -> tuple[NDArray[Any], ...]:
         whole = pairs.part(tasks[task].first, tasks[task].last)
-        narrow = _narrowed(whole, scheme)
+        narrow = _narrowed(whole, scheme, stop)
+        progress.check()  # ranges are incomplete if the stop flag was set
         result, *drawn = _drawn(narrow, scheme, progress, stored_cells)
         result[:, 1] += (narrow.query_places - whole.query_places)[:, 0]
         result[:, 2] += (narrow.subject_places - whole.subject_places)[:, 0]
         return result, *drawn
 
-    drawn = run_on_threads(work, range(len(tasks)), threads, progress, steps=lambda task: tasks[task].last - tasks[task].first)
+    drawn = run_on_threads(work, range(len(tasks)), threads, progress, steps=lambda task: tasks[task].last - tasks[task].first, stop=stop)
     drawn = drawn or [_drawn(pairs, scheme, progress, stored_cells)]  # without pairs
     by_place = sorted(range(len(tasks)), key=lambda task: tasks[task].first) or [0]
     result, counts, cigars = (np.concatenate([drawn[task][part] for task in by_place]) for part in range(3))
@@ -373,14 +373,13 @@ def bounded_scores(pairs: Pairs, scheme: ScoringScheme, stop: StopFlag) -> NDArr
     return kernels.cpu.striped.limited_scores(_substitution(scheme), _sequences(pairs), pairs.scores, stop)
 
 
-def _narrowed(pairs: Pairs, scheme: ScoringScheme) -> Pairs:
-    """Return the pairs with sequences cut to the range of the best alignment; pairs with too many cells are unchanged.
+def _narrowed(pairs: Pairs, scheme: ScoringScheme, stop: StopFlag) -> Pairs:
+    """Return the pairs with sequences cut to the range of the best alignment.
 
     `align_pair` returns the same result for the cut pairs, since they contain all alignments with the best score and the first end.
     """
     result, costs = pairs.with_places(pairs.query_places.copy(), pairs.subject_places.copy()), _substitution(scheme)
-    query_lengths, subject_lengths = pairs.lengths
-    rest = (pairs.scores > 0) & (query_lengths * subject_lengths <= _NARROWED_CELLS)
+    rest, subject_lengths = pairs.scores > 0, pairs.lengths[1]
     for bits in costs.widths():
         chosen = np.flatnonzero(rest & (pairs.scores < costs.most(bits)))  # anchored alignments need one more than their score
         rest[chosen] = False
@@ -394,7 +393,7 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme) -> Pairs:
                 costs.first_residue_cost,
                 costs.next_residue_cost,
                 workspace,
-                stop_flag(),
+                stop,
                 result.query_places,
                 result.subject_places,
             )

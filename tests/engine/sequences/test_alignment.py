@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proteoscope.engine.jobs.progress import Cancelled, Progress
-from proteoscope.engine.sequences.alignment import align_pair
+from proteoscope.engine.sequences.alignment import Pairs, align_pair, align_pairs
 from proteoscope.engine.sequences.matrices import encode, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from tests.effort import CancelCheckProgress
@@ -108,3 +110,19 @@ def test_long_alignment_needs_little_memory_and_stops_at_cancel():
     with pytest.raises(Cancelled):
         align_pair(as_codes(text), as_codes(other), scheme, cancelled)
     assert cancelled.n_checks_after_cancel == 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_cancel_ends_the_search_for_ranges_of_alignments(threads, monkeypatch):
+    progress, was_stopped = Progress(), []
+
+    def find_ranges(*arguments):
+        progress.cancel()
+        was_stopped.append(any(arguments[7][0] or time.sleep(0.01) for _ in range(1000)))
+
+    monkeypatch.setattr("proteoscope.kernels.cpu.striped.find_ranges", find_ranges)
+    codes, places = as_codes("ARNDARND"), np.array([[0, 4], [4, 8]])
+    pairs = Pairs(codes, places, codes, places, np.array([21, 21]))
+    with pytest.raises(Cancelled):
+        align_pairs(pairs, ScoringScheme(read_matrix("BLOSUM62"), 11, 1), threads, progress)
+    assert was_stopped and all(was_stopped)
