@@ -15,7 +15,7 @@ _MAXIMUM_CHARACTERS = 5000
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
 _PREFIXES = {"p": "Phospho"}
 """Modifications by the lower-case character before a residue, such as MaxQuant's ``pS``."""
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d+)(?:[eE][+-]?\d+)?")
 _BARE = re.compile(r"[+-](?:\d+\.?\d*|\.\d+)")
 
 

@@ -14,7 +14,7 @@ from proteoscope.engine.matches.match_lists.identifications import Identificatio
 __all__ = ["read_xtandem"]
 
 _FILE = re.compile(r"models from '(?P<file>[^']*)'")
-_TIME = re.compile(r"(?:PT)?(?P<seconds>\d+[.,]?\d*)S?")
+_TIME = re.compile(r"(?:PT)?(?P<seconds>\d++[.,]?\d*+)S?")
 _RUN_OF_TITLE = re.compile(r"^(?P<file>.+?) scan (?P<scan>\d{1,15}) \(charge \d+\)$")
 _NATIVE_ID = re.compile(r"[A-Za-z]+=\S+")
 _PROTON = 1.007276466622

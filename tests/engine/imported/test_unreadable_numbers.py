@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from proteoscope.engine.chemistry.noted_peptides import noted_modification
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.imported.reading import describe_unread, read_identifications
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
@@ -39,6 +40,7 @@ CHANGES = [  # Format, text, the same text with an error, reason, value.
     ("xtandem", ' z="', ' z="two', "z is not a number", "two"),
     ("xtandem", ' hyperscore="', ' hyperscore="?', "hyperscore is not a number", "?"),
     ("xtandem", ' modified="', ' modified="?', "modified is not a number", "?"),
+    ("xtandem", ' rt="PT', f' rt="PT{"1" * (1 << 18)}x', "rt is not a number", "PT11"),  # hours, if all ways to divide the digits are tried
     ("sage", "\t0.002\t", "\tmany\t", "column 'spectrum_q' is not a number", "many"),
     ("sage", "\t2\t", "\t2.5\t", "is not a whole number", "2.5"),
     ("mztab", "\t2\t", "\t2.5\t", "is not a whole number", "2.5"),
@@ -180,3 +182,8 @@ def test_import_accepts_invalid_scan_and_merge_index(shared_cases: Path, tmp_pat
     folder = shared_cases / "import_tracebacks"
     summary = import_results([folder / name], [next(folder.glob("*.mgf"))], tmp_path / "project")
     assert summary.n_imported
+
+
+def test_modification_with_a_million_digits_is_a_name() -> None:
+    text = "1" * (1 << 20) + "x"
+    assert noted_modification(1, text).name == text
