@@ -71,7 +71,7 @@ def measured(results: Path, folder: Path) -> dict[str, float]:
         "--database",
         folder / "proteins.fasta",
         "--out",
-        folder / f"project-{results.name}",
+        folder / f"project-{results.name.replace('.', '-')}",
         "--device",
         "cpu",
         "--quiet",
