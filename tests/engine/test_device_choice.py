@@ -81,7 +81,7 @@ def test_gpu_detection_is_skipped_when_no_gpu_can_start_in_time(monkeypatch):
     assert (look.device(Progress()).name, look.requested) == ("cpu", "cpu")
 
 
-@pytest.mark.parametrize(("seconds", "name"), [(0.5, "cpu"), (2.0, "cuda:0")])
+@pytest.mark.parametrize(("seconds", "name"), [(0.3, "cpu"), (2.0, "cuda:0")])
 def test_faster_device_uses_step_times_without_workloads(monkeypatch, seconds, name):
     uncounted = SimpleNamespace(workload_estimator=lambda: lambda request: Expectation((), {"score": seconds}, {}, 0.0), keeps=())
     monkeypatch.setitem(ESTIMATED_SEARCHES, "identify", uncounted)
