@@ -1,12 +1,13 @@
-"""Checks that only this user can create, rename or replace files in a folder, since files in the cache contain executable code."""
+"""The cache of the program: its folder, which no other user may change since it contains executable code, and writing of its files."""
 
 from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 
-__all__ = ["VARIABLE", "cache_folder", "is_owned_by_this_user", "untrusted_folder", "unused_folder_reason"]
+__all__ = ["VARIABLE", "cache_folder", "is_owned_by_this_user", "untrusted_folder", "unused_folder_reason", "write_cached"]
 
 VARIABLE = "PROTEOSCOPE_CACHE"
 
@@ -90,3 +91,22 @@ def _is_group_of_this_user(group: int) -> bool:
         return group == os.getegid() and grp.getgrgid(group).gr_name == pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
         return False
+
+
+def write_cached(path: Path, content: bytes) -> None:
+    """Write a file of a cache; other processes see the former file or the whole new one.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; nothing remains.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(temporary).replace(path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator
 from functools import cache, lru_cache, wraps
@@ -34,6 +33,7 @@ from numba.core.types.misc import unliteral
 
 from proteoscope.kernels.cpu.caching import note_uncached
 from proteoscope.kernels.cpu.casting_rules import apply_casting_rules
+from proteoscope.kernels.trusted_folders import write_cached
 
 __all__ = ["guard_cache"]
 
@@ -292,15 +292,7 @@ def _sum(path: Path) -> list[int]:
 
 def _write_sums(folder: str, name: str) -> None:
     sums = {path.name: _sum(path) for path in _files(folder, name)}
-    target = Path(folder, name + _SUMS)
-    descriptor, temporary = tempfile.mkstemp(prefix=target.name, dir=folder)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(sums, file)
-        Path(temporary).replace(target)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_cached(Path(folder, name + _SUMS), json.dumps(sums).encode())
 
 
 def _is_damaged(folder: str, name: str) -> bool:

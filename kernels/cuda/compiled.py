@@ -5,8 +5,6 @@ CuPy, which finds and loads the compiler, is imported only if something is compi
 
 from __future__ import annotations
 
-import os
-import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
@@ -14,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from proteoscope.kernels.device import DeviceError
-from proteoscope.kernels.trusted_folders import cache_folder, untrusted_folder
+from proteoscope.kernels.trusted_folders import cache_folder, untrusted_folder, write_cached
 
 __all__ = ["COMPILER_OPTIONS", "header_options", "machine_code", "source"]
 
@@ -67,7 +65,7 @@ def machine_code(file: str, defines: tuple[str, ...], capability: int) -> bytes:
     code = _compile(text, file, options, capability)
     if path is not None:
         with suppress(OSError):  # on a full disk, the next process compiles again
-            _store(path, sha256(code).digest() + code)
+            write_cached(path, sha256(code).digest() + code)
     return code
 
 
@@ -76,18 +74,6 @@ def _folder() -> Path | None:
     """Return the folder of the cache; None if other users could change its files, which are executed."""
     folder = cache_folder() / "gpu_kernels"
     return None if untrusted_folder(folder) is not None else folder
-
-
-def _store(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(temporary).replace(path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _compile(text: str, file: str, options: tuple[str, ...], capability: int) -> bytes:

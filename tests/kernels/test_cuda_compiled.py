@@ -13,7 +13,7 @@ from proteoscope.kernels.device import DeviceError
 
 
 class NVRTCError(RuntimeError):
-    """As in CuPy."""
+    """Error of the compiler, by CuPy's name."""
 
 
 class Compiler(ModuleType):
@@ -24,31 +24,26 @@ class Compiler(ModuleType):
     def __init__(self) -> None:
         super().__init__("cupy.cuda.nvrtc")
         self.architectures, self.programs, self.compiled = (75, 80, 90), dict[int, tuple[str, tuple[str, ...]]](), list[tuple[str, ...]]()
+        functions = {
+            "getSupportedArchs": lambda: self.architectures,
+            "createProgram": self.create,
+            "compileProgram": self.compile,
+            "getCUBIN": lambda program: b"machine code \0" + repr(self.programs[program]).encode(),
+            "getPTX": lambda program: "PTX code " + repr(self.programs[program]),
+            "getProgramLog": lambda program: "line 3: nonsense",
+            "destroyProgram": self.programs.pop,
+        }
+        vars(self).update(functions)
 
-    def getSupportedArchs(self):  # noqa: N802 - CuPy\'s name
-        return self.architectures
-
-    def createProgram(self, text, name, headers, names):  # noqa: N802 - CuPy\'s name
+    def create(self, text, name, headers, names):
         self.programs[id(text)] = text, ()
         return id(text)
 
-    def compileProgram(self, program, options):  # noqa: N802 - CuPy\'s name
+    def compile(self, program, options):
         self.compiled.append(options)
         self.programs[program] = self.programs[program][0], options
         if "-DBROKEN" in options:
             raise NVRTCError("compilation failed")
-
-    def getCUBIN(self, program):  # noqa: N802 - CuPy\'s name
-        return b"machine code \0" + repr(self.programs[program]).encode()
-
-    def getPTX(self, program):  # noqa: N802 - CuPy\'s name
-        return "PTX code " + repr(self.programs[program])
-
-    def getProgramLog(self, program):  # noqa: N802 - CuPy\'s name
-        return "line 3: nonsense"
-
-    def destroyProgram(self, program):  # noqa: N802 - CuPy\'s name
-        del self.programs[program]
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from proteoscope.kernels.cuda import driver
+from tests.kernels.compiled_library import compiled_library
 
 SUBSTITUTE = r"""
 #include <stdio.h>
@@ -22,13 +21,8 @@ int cuDevicePrimaryCtxRetain(void **context, int device) { note("retain", device
 @pytest.fixture
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the calls that a library received in place of the driver."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("there is no C compiler")
-    place, source, library = tmp_path / "calls", tmp_path / "driver.c", tmp_path / "driver.so"
-    source.write_text(SUBSTITUTE, encoding="utf-8")
-    subprocess.run([compiler, "-shared", "-fPIC", f'-DPLACE="{place}"', "-o", library, source], check=True)
-    monkeypatch.setattr(driver, "_LIBRARY", str(library))
+    place = tmp_path / "calls"
+    monkeypatch.setattr(driver, "_LIBRARY", str(compiled_library(SUBSTITUTE, tmp_path, f'-DPLACE="{place}"')))
     return place
 
 

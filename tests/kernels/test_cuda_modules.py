@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import shutil
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ from proteoscope.kernels.cuda import driver, modules
 from proteoscope.kernels.cuda.modules import CudaGpu, struct
 from proteoscope.kernels.cuda.timing import TimedGpu
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
+from tests.kernels.compiled_library import compiled_library
 
 SUBSTITUTE = r"""
 #include <stdint.h>
@@ -105,13 +105,7 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compile the library that replaces the driver."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("there is no C compiler")
-    source = tmp_path_factory.mktemp("driver") / "driver.c"
-    source.write_text(SUBSTITUTE, encoding="utf-8")
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", source.with_suffix(".so"), source], check=True)
-    return source.with_suffix(".so")
+    return compiled_library(SUBSTITUTE, tmp_path_factory.mktemp("driver"))
 
 
 class Substitute:
